@@ -68,6 +68,7 @@ struct dgm_fetch {
     int status;
     unsigned redirects;
     bool has_head, is_redirect;
+    bool is_untrusted; /* there is no secure connection because of the server's certificate */
     bool paused;
     bool canceled;
     dgm_fetch_end failed; /* found by us, not by libcurl; DGM_FETCH_OK: nothing was */
@@ -113,6 +114,31 @@ static void on_fetch_closed(uv_handle_t *h)
     dgm_client *c = f->client;
     dgm_arena_free(f->arena); /* the fetch lives in it */
     client_handle_closed(c);
+}
+
+/* ---- URLs ---------------------------------------------------------------------------------------------------------- */
+
+struct url {
+    char *scheme, *host, *port;
+};
+
+static bool url_parse(const char *text, struct url *ret_url)
+{
+    CURLU *u = curl_url();
+    bool ok = !curl_url_set(u, CURLUPART_URL, text, 0) &&
+              !curl_url_get(u, CURLUPART_SCHEME, &ret_url->scheme, 0) &&
+              !curl_url_get(u, CURLUPART_HOST, &ret_url->host, 0) &&
+              !curl_url_get(u, CURLUPART_PORT, &ret_url->port, CURLU_DEFAULT_PORT) &&
+              (strcmp(ret_url->scheme, "http") == 0 || strcmp(ret_url->scheme, "https") == 0);
+    curl_url_cleanup(u);
+    return ok;
+}
+
+static void url_done(struct url *u)
+{
+    curl_free(u->scheme);
+    curl_free(u->host);
+    curl_free(u->port);
 }
 
 /* ---- the end of a fetch ------------------------------------------------------------------------------------------ */
@@ -196,7 +222,10 @@ static dgm_str fetch_sentence(dgm_fetch *f, dgm_fetch_end end)
     case DGM_FETCH_TLS:
         if (strstr(f->why, "wrong version number"))
             return dgm_arena_printf(f->arena, "the server at %s does not use TLS", at);
-        return dgm_arena_printf(f->arena, "no secure connection to %s: %s", at, f->why);
+        return dgm_arena_printf(f->arena,
+                                f->is_untrusted ? "the certificate of %s is not trusted: %s"
+                                                : "no secure connection to %s: %s",
+                                at, f->why);
     case DGM_FETCH_TIMEOUT:
         return dgm_arena_printf(f->arena, "no connection to %s within %.3g s", at,
                                 (double)f->o.limits.connect_ms / 1000);
@@ -215,13 +244,26 @@ static dgm_str fetch_sentence(dgm_fetch *f, dgm_fetch_end end)
 
 static void fetch_prepare(dgm_fetch *f);
 
+static const char *fetch_redirect_refusal(dgm_fetch *f, const char *to)
+{
+    struct url url = {0};
+    const char *what = "redirects to another origin, which is not followed";
+    if (to && url_parse(to, &url))
+        what = dgm_arena_printf(f->arena,
+                                "redirects to another origin, which is not followed: %s://%s:%s",
+                                url.scheme, url.host, url.port)
+                   .p;
+    url_done(&url);
+    return what;
+}
+
 /* A redirect is followed within its origin; NULL: it is. Otherwise why not. */
 static const char *fetch_redirect(dgm_fetch *f)
 {
     const char *to = NULL;
     curl_easy_getinfo(f->easy, CURLINFO_REDIRECT_URL, &to);
     if (!to || !dgm_url_is_same_origin(f->o.url, to))
-        return "redirects to another origin, which is not followed";
+        return fetch_redirect_refusal(f, to);
     if (++f->redirects > MAX_REDIRECTS)
         return "redirects too often";
     f->o.url = dgm_arena_dup(f->arena, dgm_str_from(to)).p;
@@ -236,6 +278,7 @@ static void fetch_done(dgm_fetch *f, CURLcode code)
 {
     dgm_fetch_end end = f->failed ? f->failed : fetch_end_of(code);
     curl_multi_remove_handle(f->pool->multi, f->easy);
+    f->is_untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
     if (f->canceled)
         return; /* it is in the list of what is to do */
     if (end == DGM_FETCH_OK && !f->has_head && !f->is_redirect)
@@ -379,8 +422,8 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
 {
     dgm_fetch *f = arg;
     (void)purpose;
-    const char *refusal =
-        f->o.is_guarded && !f->o.proxy ? dgm_address_refusal(&a->addr, f->o.allowed) : NULL;
+    bool is_checked = f->o.is_guarded && (!f->o.proxy || f->o.no_proxy);
+    const char *refusal = is_checked ? dgm_address_refusal(&a->addr, f->o.allowed) : NULL;
     if (refusal) {
         char text[64];
         dgm_address_text(&a->addr, text, sizeof text);
@@ -665,29 +708,6 @@ dgm_str dgm_fetch_header_of(const dgm_fetch_head *head, const char *name)
     return (dgm_str){0};
 }
 
-struct url {
-    char *scheme, *host, *port;
-};
-
-static bool url_parse(const char *text, struct url *ret_url)
-{
-    CURLU *u = curl_url();
-    bool ok = !curl_url_set(u, CURLUPART_URL, text, 0) &&
-              !curl_url_get(u, CURLUPART_SCHEME, &ret_url->scheme, 0) &&
-              !curl_url_get(u, CURLUPART_HOST, &ret_url->host, 0) &&
-              !curl_url_get(u, CURLUPART_PORT, &ret_url->port, CURLU_DEFAULT_PORT) &&
-              (strcmp(ret_url->scheme, "http") == 0 || strcmp(ret_url->scheme, "https") == 0);
-    curl_url_cleanup(u);
-    return ok;
-}
-
-static void url_done(struct url *u)
-{
-    curl_free(u->scheme);
-    curl_free(u->host);
-    curl_free(u->port);
-}
-
 bool dgm_url_is_same_origin(const char *a, const char *b)
 {
     struct url x = {0}, y = {0};
@@ -711,6 +731,7 @@ static void fetch_prepare(dgm_fetch *f)
     curl_easy_setopt(e, CURLOPT_PRIVATE, f);
     curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(e, CURLOPT_PROXY, o->proxy ? o->proxy : "");
+    curl_easy_setopt(e, CURLOPT_NOPROXY, o->no_proxy ? o->no_proxy : "");
     curl_easy_setopt(e, CURLOPT_HTTPHEADER, f->lines);
     curl_easy_setopt(e, CURLOPT_USERAGENT, "dragoman/" DGM_VERSION);
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
@@ -754,8 +775,8 @@ static void fetch_copy(dgm_fetch *f, const dgm_fetch_options *o)
     f->o.follows = o->follows && !o->body.p;
     if (o->body.p)
         f->o.body = dgm_arena_dup(a, o->body);
-    const char **files[] = {&f->o.tls.ca_file, &f->o.tls.cert_file, &f->o.tls.key_file,
-                            &f->o.proxy};
+    const char **files[] = {&f->o.tls.ca_file, &f->o.tls.cert_file, &f->o.tls.key_file, &f->o.proxy,
+                            &f->o.no_proxy};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (*files[i])
             *files[i] = dgm_arena_dup(a, dgm_str_from(*files[i])).p;

@@ -89,6 +89,8 @@ typedef struct dgm_fetch_options {
     dgm_str body; /* p == NULL: none */
     dgm_fetch_tls tls;
     const char *proxy; /* its URL; NULL: none, whatever the environment says */
+    /* Hosts that are reached without the proxy, as in the variable no_proxy; NULL: none, whatever the environment says */
+    const char *no_proxy;
     /* The URL was not written by the operator: its address is checked, except for those in `allowed`. */
     bool is_guarded;
     dgm_address_ranges allowed;

@@ -317,6 +317,7 @@ static void no_proxy_of_the_environment_is_used(void **state)
     (void)state;
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
+    setenv("no_proxy", "name.invalid", 1);
     server_start(scripts, 1);
     client_start();
     struct got *g = start((dgm_fetch_options){0}, "/");
@@ -329,10 +330,17 @@ static void no_proxy_of_the_environment_is_used(void **state)
     assert_int_equal(g->end, DGM_FETCH_OK);
     assert_non_null(strstr(server.last, "GET http://name.invalid/z HTTP/1.1\r\n"));
     done(g);
+    run_until(g = start((dgm_fetch_options){.proxy = proxy,
+                                            .no_proxy = "other.invalid,.name.invalid",
+                                            .url = "http://a.name.invalid/z"},
+                        ""));
+    assert_int_equal(g->end, DGM_FETCH_NO_ADDRESS);
+    done(g);
     client_stop();
     server_stop();
     unsetenv("http_proxy");
     unsetenv("ALL_PROXY");
+    unsetenv("no_proxy");
 }
 
 struct bad {
@@ -413,7 +421,7 @@ static void bad_servers(void **state)
          {.follows = true},
          DGM_FETCH_REDIRECT,
          true,
-         "127.0.0.1:%d redirects to another origin, which is not followed"},
+         "127.0.0.1:%d redirects to another origin, which is not followed: http://127.0.0.2:80"},
         {"redirects without end",
          {"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n", 0},
          {.follows = true},
