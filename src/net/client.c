@@ -95,7 +95,7 @@ static void client_handle_closed(dgm_client *c)
         on_closed(arg);
 }
 
-static void on_timer_closed(uv_handle_t *h)
+static void client_on_timer_closed(uv_handle_t *h)
 {
     client_handle_closed(h->data);
 }
@@ -294,7 +294,7 @@ static void fetch_done(dgm_fetch *f, CURLcode code)
     fetch_end(f, end, what);
 }
 
-/* A limit or a rule of ours: libcurl is told to stop, and this is why. */
+/* A limit or a rule of ours: libcurl stops, for this reason. */
 static void fetch_fail(dgm_fetch *f, dgm_fetch_end end, dgm_str what)
 {
     if (f->failed)
@@ -592,9 +592,9 @@ static void client_free_pools(dgm_client *c)
     }
     for (size_t i = 0; i < 2; i++) {
         curl_multi_cleanup(pools[i]->multi);
-        uv_close((uv_handle_t *)&pools[i]->timer, on_timer_closed);
+        uv_close((uv_handle_t *)&pools[i]->timer, client_on_timer_closed);
     }
-    uv_close((uv_handle_t *)&c->todo_timer, on_timer_closed);
+    uv_close((uv_handle_t *)&c->todo_timer, client_on_timer_closed);
 }
 
 static void run_todo(uv_timer_t *t)

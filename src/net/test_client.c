@@ -668,7 +668,7 @@ static void headers_cannot_add_lines(void **state)
     server_stop();
 }
 
-static void a_guarded_request_uses_no_connection_of_others(void **state)
+static void a_guarded_request_opens_its_own_connection(void **state)
 {
     static const struct script scripts[] = {{OK_HEAD "Content-Length: 2\r\n\r\n{}", KEEP}};
     dgm_address_range range;
@@ -709,5 +709,5 @@ DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_its_connection_is_used_again),
               dgm_test(a_post_is_never_sent_twice), dgm_test(a_fetch_can_be_canceled_at_any_point),
               dgm_test(a_reader_that_pauses_stops_the_server),
               dgm_test(a_handler_may_close_the_client), dgm_test(headers_cannot_add_lines),
-              dgm_test(a_guarded_request_uses_no_connection_of_others),
+              dgm_test(a_guarded_request_opens_its_own_connection),
               dgm_test(origins_are_compared))

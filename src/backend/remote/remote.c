@@ -85,7 +85,7 @@ static dgm_code read_headers(dgm_remote *r, dgm_arena *a, dgm_err *err)
         for (const char *p = name.p; *p; p++) {
             if (*p <= ' ' || *p == ':' || *p == 0x7f)
                 return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT(DGM_AT_LIT(NULL, "headers"), name),
-                                "this is no name of a header");
+                                "invalid name of a header");
         }
         r->all_headers[r->n_headers++] = (dgm_fetch_header){name, text};
         r->n_credentials++;
@@ -128,7 +128,7 @@ struct dgm_remote_call {
     dgm_buf error_body;
     int64_t retries;
     int status;
-    double retry_after; /* seconds; < 0: not said */
+    double retry_after; /* seconds; < 0: absent */
     const char *wrong;  /* the answer cannot be used: why */
     bool is_error, is_stream, canceled, waits_for_room;
 };
