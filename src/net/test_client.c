@@ -709,5 +709,4 @@ DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_its_connection_is_used_again),
               dgm_test(a_post_is_never_sent_twice), dgm_test(a_fetch_can_be_canceled_at_any_point),
               dgm_test(a_reader_that_pauses_stops_the_server),
               dgm_test(a_handler_may_close_the_client), dgm_test(headers_cannot_add_lines),
-              dgm_test(a_guarded_request_opens_its_own_connection),
-              dgm_test(origins_are_compared))
+              dgm_test(a_guarded_request_opens_its_own_connection), dgm_test(origins_are_compared))

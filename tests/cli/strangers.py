@@ -41,14 +41,14 @@ class RecorderHandler(http.server.BaseHTTPRequestHandler):
         owner.requests.append({"path": self.path, "headers": dict(self.headers), "body": body})
         out = owner.body
         if out is None:
-            out = json.dumps({"jsonrpc": "2.0", "id": 1, "result": MESSAGE[self.headers["A2A-Version"]]}).encode()
+            out = json.dumps({"jsonrpc": "2.0", "id": 1, "result": MESSAGE[self.headers.get("A2A-Version", "1.0")]}).encode()
         self.send_response(owner.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(out)))
         self.end_headers()
         self.wfile.write(out)
 
-    do_GET = do_POST = answer
+    do_GET = do_POST = do_CONNECT = answer
 
     def log_message(self, *_):
         pass
@@ -99,7 +99,7 @@ class Streamer(Stranger):
     """Answers every call with these events of 0.3, over JSON-RPC, and does not close the stream."""
 
     def __init__(self, events):
-        self.events, self.over = events, threading.Event()
+        self.events, self.over, self.bodies = events, threading.Event(), []
         super().__init__(StreamerHandler)
 
     def __exit__(self, *_):
@@ -112,7 +112,8 @@ class StreamerHandler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         owner = self.server.owner
-        id = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["id"]
+        owner.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        id = json.loads(owner.bodies[-1])["id"]
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
@@ -122,6 +123,30 @@ class StreamerHandler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
         owner.over.wait(60)
         self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+class Redirector(Stranger):
+    """Redirects these paths; all others are not found."""
+
+    def __init__(self, targets):
+        self.targets, self.paths = targets, []
+        super().__init__(RedirectorHandler)
+
+
+class RedirectorHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        owner = self.server.owner
+        owner.paths.append(self.path)
+        self.send_response(302 if self.path in owner.targets else 404)
+        if self.path in owner.targets:
+            self.send_header("Location", owner.targets[self.path])
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def log_message(self, *_):
         pass

@@ -9,10 +9,11 @@ import select
 import signal
 import subprocess
 import threading
+import time
 
 from support import (DRAGOMAN, ENV, FOLDER, ROOT, WAIT, Server, check, check_same, end, failed, folder, run, start, succeeded, test,
                      write)
-from strangers import Cutter, Recorder, Streamer
+from strangers import Cutter, Recorder, Redirector, Streamer
 
 WIRES = [(v, b) for v in ("1.0", "0.3") for b in ("jsonrpc", "rest")]
 QUICK = "long 20"  # the demo streams it without pausing
@@ -351,6 +352,68 @@ def _():
         check_same(ended.status, 1, ended)
         task = json.loads(succeeded(run("task", "get", "--json", server(), first["task"]["id"])).out)
         check_same(task["status"]["state"], "TASK_STATE_CANCELED", f"{version} {binding}")
+
+
+@test("a second Ctrl-C ends the program at once, also while the first one cancels the task")
+def _():
+    with Streamer([{"kind": "task", "id": "t", "contextId": "c", "status": {"state": "working"}}]) as streamer:
+        p = start("send", "--json", "--protocol", "0.3", "--binding", "jsonrpc", streamer.url, "hi")
+        check(b'"t"' in p.stdout.readline(), "a task")
+        p.send_signal(signal.SIGINT)
+        while len(streamer.bodies) < 2:  # the request to cancel, which this server does not answer properly
+            check(p.poll() is None, "it ended after one Ctrl-C")
+            time.sleep(0.01)
+        p.send_signal(signal.SIGINT)
+        check_same(end(p).status, -signal.SIGINT, "status")
+
+
+@test("Ctrl-C ends a pause between two requests as well")
+def _():
+    working = {"kind": "task", "id": "t", "contextId": "c", "status": {"state": "working"}}
+    with Recorder(json.dumps({"jsonrpc": "2.0", "id": 1, "result": working}).encode()) as recorder:
+        p = start("send", "--no-stream", "--protocol", "0.3", "--binding", "jsonrpc", recorder.url, "hi")
+        while len(recorder.requests) < 6:  # by now it pauses for 2 s
+            check(p.poll() is None, "it did not wait for the task")
+            time.sleep(0.01)
+        p.send_signal(signal.SIGINT)
+        check_same(end(p).status, 1, "status")
+    check_same(json.loads(recorder.requests[-1]["body"])["method"], "tasks/cancel", "the last request")
+
+
+@test("proxies come from --proxy or the environment, but not for this machine's own servers")
+def _():
+    wire = ["--protocol", "1.0", "--binding", "jsonrpc"]
+    def through(url, *args, **variables):
+        """The request line that the proxy got."""
+        with Recorder() as proxy:
+            env = {k: v for k, v in ENV.items() if not k.lower().endswith("_proxy")}
+            env.update({k: v.replace("PROXY", proxy.url) for k, v in variables.items()})
+            args = [a.replace("PROXY", proxy.url) for a in args]
+            subprocess.run([DRAGOMAN, "send", *wire, *args, url, "x"], env=env, capture_output=True, timeout=WAIT)
+            return [r["path"] for r in proxy.requests]
+    far = "http://name.invalid/a2a"
+    check_same(through(far), [], "no proxy")
+    check_same(through(far, http_proxy="PROXY"), [far])
+    check_same(through(far, all_proxy="PROXY"), [far])
+    check_same(through(far, HTTP_PROXY="PROXY"), [], "HTTP_PROXY")
+    check_same(through(far, https_proxy="PROXY"), [], "the proxy for https")
+    check_same(through("https://name.invalid/", HTTPS_PROXY="PROXY"), ["name.invalid:443"])
+    check_same(through(far, http_proxy="PROXY", no_proxy="other,.invalid"), [], "no_proxy")
+    check_same(through(far, "--proxy", "PROXY", no_proxy="*"), [far], "--proxy")
+    check_same(through(far, "--proxy", "", http_proxy="PROXY"), [], "an empty --proxy")
+    with Recorder() as own:
+        check_same(through(own.url, http_proxy="PROXY"), [], "this machine")
+        check_same(len(own.requests), 1, "requests to this machine")
+
+
+@test("a redirect of the card is followed within its origin; to another one it is an error that names it")
+def _():
+    with Redirector({"/.well-known/agent-card.json": server() + "/.well-known/agent-card.json"}) as away:
+        failed(run("card", "--token", "secret", away.url), 1, "redirects to another origin, which is not followed: " + server(),
+               "hint: use the URL")
+    with Redirector({"/.well-known/agent-card.json": "/card.json"}) as within:
+        check("HTTP status 404" in run("card", within.url).err, "the second request")
+        check_same(within.paths, ["/.well-known/agent-card.json", "/card.json"])
 
 
 @test("a stream that breaks is no end: the task is asked for until it is over")

@@ -85,6 +85,10 @@ static const dgm_cli_kind states = {"state", state_word, false};
     {.name = "ca", .value = "FILE", .kind = &dgm_cli_files,                                        \
      .about = "trust the certificates (PEM) in FILE",                                              \
      .more = "Default: the certificates that this machine trusts."},                               \
+    {.name = "proxy", .value = "URL", .kind = &dgm_cli_any_text,                                   \
+     .about = "reach the server through this HTTP proxy; empty: through none",                     \
+     .more = "Default: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` of the "            \
+             "environment, except for addresses of this machine."},                                \
     {.name = "timeout", .value = "SECONDS", .kind = &dgm_cli_any_text,                             \
      .about = "give up after this time without data",                                              \
      .more = "Default 600."}

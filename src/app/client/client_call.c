@@ -258,7 +258,6 @@ static size_t headers_of(const peer *p, const struct peer_call *call, dgm_arena 
                   ? "Accept: text/event-stream, application/json"
                   : "Accept: application/json";
     to[n++] = p->is_v1 ? "A2A-Version: 1.0" : "A2A-Version: 0.3";
-    to[n++] = "Expect:"; /* no waiting for a 100 that few servers send */
     if (call->last_event)
         to[n++] = dgm_arena_printf(a, "Last-Event-ID: %s", call->last_event).p;
     for (size_t i = 0; p->headers[i]; i++)

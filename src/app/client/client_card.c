@@ -191,7 +191,7 @@ int dgm_client_lint(const dgm_cli_line *line)
     peer p = {.on_card = lint_read_card, .on_card_arg = &t};
     int status = dgm_peer_open(&p, line, line->args[0]);
     if (!status) {
-        dgm_client_http_catch_interrupt();
+        dgm_client_http_catch_interrupt(p.http);
         status = lint_answer(&t, &p);
     }
     dgm_peer_close(&p);

@@ -6,10 +6,8 @@
  */
 #include "app/client/client_int.h"
 
-#include <unistd.h>
-
-#define POLL_MIN_US 100000
-#define POLL_MAX_US 2000000
+#define POLL_MIN_MS 100
+#define POLL_MAX_MS 2000
 
 static bool follow_on_object(const dgm_object *o, dgm_str event_id, void *arg)
 {
@@ -55,14 +53,14 @@ static dgm_task_request request_of(const struct follow *f)
 
 static dgm_code wait_for_task(struct follow *f, dgm_err *err)
 {
-    useconds_t pause = POLL_MIN_US;
+    unsigned pause = POLL_MIN_MS;
     dgm_code rc = DGM_OK;
     while (!rc && f->s->task_id.n && !dgm_show_is_settled(f->s) &&
-           !dgm_client_http_was_interrupted()) {
+           !dgm_client_http_was_interrupted(f->p->http)) {
         dgm_task_request get = request_of(f);
-        usleep(pause); /* a signal ends it early */
+        dgm_client_http_pause(f->p->http, pause);
         dgm_show_tick(f->s);
-        pause = pause * 2 < POLL_MAX_US ? pause * 2 : POLL_MAX_US;
+        pause = pause * 2 < POLL_MAX_MS ? pause * 2 : POLL_MAX_MS;
         rc = ask(f, DGM_METHOD_GET, &get, NULL, err);
     }
     return rc;
@@ -81,7 +79,7 @@ static int client_follow_cancel(struct follow *f)
         dgm_cli_complain("interrupted before the server returned a task id");
         return DGM_CLI_FAILED;
     }
-    dgm_client_http_release_interrupt();
+    dgm_client_http_release_interrupt(f->p->http);
     if (ask(f, DGM_METHOD_CANCEL, &request, NULL, &err))
         dgm_peer_report_error(f->p, &err);
     else if (f->s->state != DGM_STATE_CANCELED)
@@ -127,12 +125,12 @@ int dgm_client_follow(struct follow *f, dgm_method method, void *params, const c
 {
     dgm_err err = {0}, second = {0};
     dgm_code rc = ask(f, method, params, last_event, &err);
-    if (f->waits && !dgm_client_http_was_interrupted() && f->s->task_id.n && !f->s->failed &&
-        (!rc || rc == DGM_UNAVAILABLE) && wait_for_task(f, &second) == DGM_OK)
+    if (f->waits && !dgm_client_http_was_interrupted(f->p->http) && f->s->task_id.n &&
+        !f->s->failed && (!rc || rc == DGM_UNAVAILABLE) && wait_for_task(f, &second) == DGM_OK)
         rc = DGM_OK; /* the stream broke, the task did not */
     if (f->s->failed)
         return DGM_CLI_FAILED; /* main() reports the error of standard output */
-    if (dgm_client_http_was_interrupted())
+    if (dgm_client_http_was_interrupted(f->p->http))
         return client_follow_cancel(f);
     dgm_show_end(f->s);
     return rc ? dgm_peer_report_error(f->p, &err) : client_follow_status_of(f);

@@ -1,149 +1,100 @@
 /*
- * app/client/client_http.c - one request at a time over libcurl; streams are passed on as they arrive.
+ * app/client/client_http.c - one request at a time; streams are passed on as they arrive.
  *
- * The multi interface is used for its poll: it also wakes for Ctrl-C, which a signal handler reports through a
- * pipe, and for the spinner.
+ * A command has a loop of its own, which runs only while a call or a pause lasts. It also handles Ctrl-C and the ticks of
+ * the spinner.
  */
 #include "app/client/client_int.h"
 #include "base/limits.h"
+#include "net/client.h"
 
-#include <curl/curl.h>
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <unistd.h>
 
 #define TICK_MS 100
-#define CONNECT_S 15L
+#define CONNECT_MS 15000
 
-/* ---- libcurl ------------------------------------------------------------------------------------------ */
-
-/* libcurl loads about thirty other libraries. The server and the converter do not need them, and would
- * start three times slower with them, so only the commands that call other servers open it. */
-
-#define CURL_FUNCTIONS(X)                                                                          \
-    X(global_init)                                                                                 \
-    X(global_cleanup)                                                                              \
-    X(easy_init)                                                                                   \
-    X(easy_cleanup)                                                                                \
-    X(easy_reset)                                                                                  \
-    X(easy_setopt)                                                                                 \
-    X(easy_getinfo)                                                                                \
-    X(easy_strerror)                                                                               \
-    X(slist_append)                                                                                \
-    X(slist_free_all)                                                                              \
-    X(multi_init)                                                                                  \
-    X(multi_cleanup)                                                                               \
-    X(multi_add_handle)                                                                            \
-    X(multi_remove_handle)                                                                         \
-    X(multi_perform)                                                                               \
-    X(multi_poll)                                                                                  \
-    X(multi_info_read)
-
-struct curl_library {
-#define X(name) __typeof__(&curl_##name) name;
-    CURL_FUNCTIONS(X)
-#undef X
-};
-
-static const struct {
-    const char *symbol;
-    size_t at;
-} functions[] = {
-#define X(name) {"curl_" #name, offsetof(struct curl_library, name)},
-    CURL_FUNCTIONS(X)
-#undef X
-};
-
-/* NULL: err has the reason. Once open it stays open. */
-static const struct curl_library *client_curl_open(dgm_err *err)
-{
-    static struct curl_library library;
-    static void *handle;
-    if (handle)
-        return &library;
-    if (!(handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL))) {
-        dgm_fail(err, DGM_UNAVAILABLE, NULL, "%s: install it (Debian: libcurl4)", dlerror());
-        return NULL;
-    }
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        void *found = dlsym(handle, functions[i].symbol);
-        if (!found) {
-            dgm_fail(err, DGM_UNAVAILABLE, NULL, "libcurl.so.4 is too old: it has no %s",
-                     functions[i].symbol);
-            return NULL;
-        }
-        memcpy((char *)&library + functions[i].at, &found, sizeof found);
-    }
-    return &library;
-}
-
-static const struct curl_library *curl; /* set by dgm_client_http_new() */
+enum { ON_INT, ON_TERM, N_SIGNALS };
 
 struct http {
-    CURLM *multi;
-    CURL *easy;
+    uv_loop_t loop;
+    dgm_client *client;
+    uv_timer_t tick, pause;
+    uv_signal_t signals[N_SIGNALS];
+    bool catches; /* the signals */
+    bool interrupted;
+    bool ready;        /* the call or the pause is over */
+    struct call *call; /* NULL: none runs */
     long timeout_s;
-    const char *ca_file;
-    char why[CURL_ERROR_SIZE];
+    const char *ca_file, *proxy;
+};
+
+struct call {
+    struct http *h;
+    const struct http_request *q;
+    struct http_answer *a;
+    dgm_fetch *fetch; /* NULL: it has ended */
+    bool enough;      /* the reader wants no more */
+    dgm_code code;
+    dgm_err *err;
 };
 
 /* ---- Ctrl-C --------------------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted;
-static int wake[2] = {-1, -1};
-
-static void on_interrupt(int sig)
+static void client_http_stop(struct http *h)
 {
-    ssize_t unheard;
-    (void)sig;
-    interrupted = 1;
-    unheard = write(wake[1], "", 1);
-    (void)unheard; /* a full pipe wakes as well */
+    if (h->call && h->call->fetch)
+        dgm_fetch_cancel(h->call->fetch);
+    if (h->call)
+        h->call->fetch = NULL;
+    h->ready = true;
 }
 
-void dgm_client_http_catch_interrupt(void)
+static void client_http_on_signal(uv_signal_t *s, int number)
 {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    if (wake[0] < 0 && pipe(wake) == 0) {
-        fcntl(wake[0], F_SETFD, FD_CLOEXEC);
-        fcntl(wake[1], F_SETFD, FD_CLOEXEC);
-        fcntl(wake[1], F_SETFL, O_NONBLOCK);
-        sigaction(SIGINT, &action, NULL);
-        sigaction(SIGTERM, &action, NULL);
+    struct http *h = s->data;
+    (void)number;
+    h->interrupted = true;
+    client_http_stop(h);
+}
+
+void dgm_client_http_catch_interrupt(struct http *h)
+{
+    static const int numbers[N_SIGNALS] = {SIGINT, SIGTERM};
+    for (int i = 0; i < N_SIGNALS && !h->catches; i++) {
+        uv_signal_init(&h->loop, &h->signals[i]);
+        h->signals[i].data = h;
+        /* once: the next one has its usual effect */
+        uv_signal_start_oneshot(&h->signals[i], client_http_on_signal, numbers[i]);
     }
+    h->catches = true;
 }
 
-bool dgm_client_http_was_interrupted(void)
+bool dgm_client_http_was_interrupted(const struct http *h)
 {
-    return interrupted;
+    return h && h->interrupted;
 }
 
-void dgm_client_http_release_interrupt(void)
+void dgm_client_http_release_interrupt(struct http *h)
 {
-    char byte;
-    interrupted = 0;
-    while (fcntl(wake[0], F_SETFL, O_NONBLOCK) == 0 && read(wake[0], &byte, 1) > 0)
-        ;
+    h->interrupted = false;
 }
 
-/* ---- handles --------------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------------------- */
 
-struct http *dgm_client_http_new(long timeout_s, const char *ca_file, dgm_err *err)
+struct http *dgm_client_http_new(const struct http_settings *settings)
 {
-    struct http *h;
-    if (!(curl = client_curl_open(err)))
-        return NULL;
-    h = dgm_xcalloc(1, sizeof *h);
+    struct http *h = dgm_xcalloc(1, sizeof *h);
     signal(SIGPIPE, SIG_IGN); /* standard output is written by functions that look themselves */
-    curl->global_init(CURL_GLOBAL_DEFAULT);
-    h->multi = curl->multi_init();
-    h->easy = curl->easy_init();
-    h->timeout_s = timeout_s;
-    h->ca_file = ca_file;
+    uv_loop_init(&h->loop);
+    uv_timer_init(&h->loop, &h->tick);
+    uv_timer_init(&h->loop, &h->pause);
+    h->tick.data = h->pause.data = h;
+    h->client = dgm_client_new(&h->loop, 0);
+    h->timeout_s = settings->timeout_s;
+    h->ca_file = settings->ca_file;
+    h->proxy = settings->proxy;
     return h;
 }
 
@@ -151,49 +102,37 @@ void dgm_client_http_free(struct http *h)
 {
     if (!h)
         return;
-    curl->easy_cleanup(h->easy);
-    curl->multi_cleanup(h->multi);
-    curl->global_cleanup();
+    dgm_client_close(h->client, NULL, NULL);
+    uv_close((uv_handle_t *)&h->tick, NULL);
+    uv_close((uv_handle_t *)&h->pause, NULL);
+    for (int i = 0; i < N_SIGNALS && h->catches; i++)
+        uv_close((uv_handle_t *)&h->signals[i], NULL);
+    uv_run(&h->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&h->loop);
     free(h);
 }
 
-void dgm_client_http_response_done(struct http_answer *a)
+static void client_http_run(struct http *h)
 {
-    dgm_buf_done(&a->body);
+    h->ready = h->interrupted;
+    while (!h->ready)
+        uv_run(&h->loop, UV_RUN_ONCE);
 }
 
-/* ---- a call ------------------------------------------------------------------------------------------------ */
-
-struct call {
-    struct http *h;
-    const struct http_request *q;
-    struct http_answer *a;
-    bool looked; /* at the head */
-    bool enough; /* the reader wants no more */
-};
-
-static void read_response_head(struct call *c)
+static void client_http_on_pause_end(uv_timer_t *t)
 {
-    char *type = NULL;
-    curl->easy_getinfo(c->h->easy, CURLINFO_RESPONSE_CODE, &c->a->status);
-    curl->easy_getinfo(c->h->easy, CURLINFO_CONTENT_TYPE, &type);
-    c->a->is_stream = type && strncasecmp(type, "text/event-stream", 17) == 0;
-    c->looked = true;
+    client_http_stop(t->data);
 }
 
-static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
+void dgm_client_http_pause(struct http *h, unsigned ms)
 {
-    struct call *c = arg;
-    n *= size;
-    if (!c->looked)
-        read_response_head(c);
-    if (c->a->is_stream && c->q->on_stream) {
-        c->enough = !c->q->on_stream(p, n, c->q->arg);
-        return c->enough ? CURL_WRITEFUNC_ERROR : n;
-    }
-    dgm_buf_add(&c->a->body, p, n);
-    return c->a->body.over ? CURL_WRITEFUNC_ERROR : n;
+    uv_update_time(&h->loop);
+    uv_timer_start(&h->pause, client_http_on_pause_end, ms, 0);
+    client_http_run(h);
+    uv_timer_stop(&h->pause);
 }
+
+/* ---- proxies ---------------------------------------------------------------------------------------------- */
 
 static bool is_loopback(const char *url)
 {
@@ -203,93 +142,140 @@ static bool is_loopback(const char *url)
            strncmp(host, "[::1]", 5) == 0;
 }
 
-static void prepare(struct call *c, struct curl_slist *headers)
+/* The first of these variables that is set to a text; NULL: none is. */
+static const char *first_variable(const char *const *names)
 {
-    CURL *e = c->h->easy;
-    const struct http_request *q = c->q;
-    curl->easy_reset(e);
-    curl->easy_setopt(e, CURLOPT_URL, q->url);
-    curl->easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl->easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-    curl->easy_setopt(e, CURLOPT_FOLLOWLOCATION, q->follows ? 1L : 0L);
-    curl->easy_setopt(e, CURLOPT_MAXREDIRS, 5L);
-    curl->easy_setopt(e, CURLOPT_HTTPHEADER, headers);
-    curl->easy_setopt(e, CURLOPT_USERAGENT, "dragoman/" DGM_VERSION);
-    curl->easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
-    curl->easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl->easy_setopt(e, CURLOPT_LOW_SPEED_TIME, c->h->timeout_s);
-    curl->easy_setopt(e, CURLOPT_TCP_NODELAY, 1L);
-    curl->easy_setopt(e, CURLOPT_ERRORBUFFER, c->h->why);
-    curl->easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
-    curl->easy_setopt(e, CURLOPT_WRITEDATA, c);
-    if (c->h->ca_file)
-        curl->easy_setopt(e, CURLOPT_CAINFO, c->h->ca_file);
-    if (is_loopback(q->url))
-        curl->easy_setopt(e, CURLOPT_PROXY, ""); /* no proxy can reach this machine's own servers */
-    if (q->body.p) {
-        curl->easy_setopt(e, CURLOPT_POSTFIELDS, q->body.p);
-        curl->easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.n);
-    }
-    curl->easy_setopt(e, CURLOPT_CUSTOMREQUEST, q->follows ? NULL : q->method);
+    const char *value = NULL;
+    for (; *names && !(value && *value); names++)
+        value = getenv(*names);
+    return value && *value ? value : NULL;
 }
 
-static CURLcode perform(struct call *c)
+/* As curl and other programs on a command line do. HTTP_PROXY is not read: a CGI server sets it from a header. */
+static void choose_proxy(const struct http *h, dgm_fetch_options *o)
 {
-    CURLM *m = c->h->multi;
-    CURLcode result = CURLE_OK;
-    int running = 1, left;
-    curl->multi_add_handle(m, c->h->easy);
-    while (!interrupted) {
-        struct curl_waitfd wakes = {.fd = wake[0], .events = CURL_WAIT_POLLIN};
-        int ready = 0;
-        if (curl->multi_perform(m, &running) || !running)
-            break;
-        curl->multi_poll(m, &wakes, wake[0] >= 0, TICK_MS, &ready);
-        if (c->q->on_tick && !ready)
-            c->q->on_tick(c->q->arg);
+    static const char *const of_http[] = {"http_proxy", "all_proxy", "ALL_PROXY", NULL},
+                             *const of_https[] = {"https_proxy", "HTTPS_PROXY", "all_proxy",
+                                                  "ALL_PROXY", NULL},
+                             *const none[] = {"no_proxy", "NO_PROXY", NULL};
+    if (h->proxy) {
+        o->proxy = *h->proxy ? h->proxy : NULL;
+    } else if (!is_loopback(o->url)) { /* no proxy can reach this machine's own servers */
+        o->proxy = first_variable(strncmp(o->url, "https:", 6) == 0 ? of_https : of_http);
+        o->no_proxy = first_variable(none);
     }
-    for (CURLMsg *msg; (msg = curl->multi_info_read(m, &left));) {
-        if (msg->msg == CURLMSG_DONE)
-            result = msg->data.result;
+}
+
+/* ---- a call ------------------------------------------------------------------------------------------------ */
+
+static void client_http_on_head(void *user, const dgm_fetch_head *head)
+{
+    struct call *c = user;
+    c->a->status = head->status;
+    c->a->is_stream = head->content_type.n == 17 &&
+                      strncasecmp(head->content_type.p, "text/event-stream", 17) == 0;
+    if (c->q->on_head)
+        c->q->on_head(head, c->q->arg);
+}
+
+static void client_http_on_body(void *user, dgm_str bytes)
+{
+    struct call *c = user;
+    uv_timer_again(&c->h->tick);
+    if (c->a->is_stream && c->q->on_stream)
+        c->enough = !c->q->on_stream(bytes.p, bytes.n, c->q->arg);
+    else
+        dgm_buf_add_str(&c->a->body, bytes);
+    if (c->enough || c->a->body.over)
+        client_http_stop(c->h);
+}
+
+static dgm_code client_http_failure(struct call *c, const dgm_fetch_result *r)
+{
+    const char *url = c->q->url;
+    if (r->end == DGM_FETCH_TIMEOUT && c->a->status)
+        return dgm_fail(c->err, DGM_UPSTREAM_TIMEOUT, NULL, "timeout: no data from %s for %ld s",
+                        url, c->h->timeout_s);
+    if (r->end == DGM_FETCH_TLS && dgm_str_starts(r->what, DGM_STR("the server at")))
+        return dgm_fail(c->err, DGM_UNAVAILABLE, NULL, "the server at %s does not use TLS", url);
+    if (r->end == DGM_FETCH_TLS && dgm_str_starts(r->what, DGM_STR("the certificate of")))
+        return dgm_fail(c->err, DGM_UNAVAILABLE, NULL, "cannot trust %s: %.*s", url,
+                        DGM_P(r->what));
+    if (c->a->status || r->end == DGM_FETCH_REDIRECT || r->end == DGM_FETCH_TOO_LARGE)
+        return dgm_fail(c->err, DGM_UNAVAILABLE, NULL, "cannot read %s: %.*s", url, DGM_P(r->what));
+    return dgm_fail(c->err, DGM_UNAVAILABLE, NULL, "cannot reach %s: %.*s", url, DGM_P(r->what));
+}
+
+static void client_http_on_end(void *user, const dgm_fetch_result *result)
+{
+    struct call *c = user;
+    c->fetch = NULL;
+    if (result->end != DGM_FETCH_OK)
+        c->code = client_http_failure(c, result);
+    c->h->ready = true;
+}
+
+static void client_http_on_tick(uv_timer_t *t)
+{
+    struct http *h = t->data;
+    if (h->call->q->on_tick)
+        h->call->q->on_tick(h->call->q->arg);
+}
+
+static size_t client_http_headers(const struct http_request *q, dgm_fetch_header *to)
+{
+    size_t n = 0;
+    for (const char *const *line = q->headers; *line; line++) {
+        const char *colon = strchr(*line, ':'), *value = colon + 1;
+        while (*value == ' ')
+            value++;
+        to[n++] = (dgm_fetch_header){{*line, (size_t)(colon - *line)}, dgm_str_from(value)};
     }
-    if (running)
-        result = CURLE_ABORTED_BY_CALLBACK;
-    if (!c->looked)
-        read_response_head(c);
-    curl->multi_remove_handle(m, c->h->easy);
-    return result;
+    return n;
+}
+
+static void client_http_start(struct call *c)
+{
+    dgm_fetch_header headers[DGM_CLI_MAX_VALUES + 8];
+    uint64_t silence = (uint64_t)c->h->timeout_s * 1000;
+    dgm_fetch_options o = {
+        .method = c->q->method,
+        .url = c->q->url,
+        .headers = headers,
+        .n_headers = client_http_headers(c->q, headers),
+        .body = c->q->body,
+        .tls.ca_file = c->h->ca_file,
+        .follows = c->q->follows,
+        .limits = {.connect_ms = CONNECT_MS, .first_byte_ms = silence, .silence_ms = silence}};
+    choose_proxy(c->h, &o);
+    uv_update_time(&c->h->loop);
+    c->h->call = c;
+    c->fetch = dgm_fetch_start(
+        c->h->client, &o,
+        (dgm_fetch_handler){client_http_on_head, client_http_on_body, client_http_on_end, c});
+    uv_timer_start(&c->h->tick, client_http_on_tick, TICK_MS, TICK_MS);
 }
 
 dgm_code dgm_client_http_call(struct http *h, const struct http_request *q,
                               struct http_answer *ret_answer, dgm_err *err)
 {
-    struct call c = {.h = h, .q = q, .a = ret_answer};
-    struct curl_slist *headers = NULL;
-    CURLcode rc;
+    struct call c = {.h = h, .q = q, .a = ret_answer, .err = err};
     *ret_answer = (struct http_answer){0};
     dgm_buf_init(&ret_answer->body, DGM_MAX_OBJECT_BYTES);
-    for (const char *const *line = q->headers; *line; line++)
-        headers = curl->slist_append(headers, *line);
-    h->why[0] = '\0';
-    prepare(&c, headers);
-    rc = perform(&c);
-    curl->slist_free_all(headers);
-    if (interrupted)
+    client_http_start(&c);
+    client_http_run(h);
+    client_http_stop(h); /* if it was interrupted before */
+    uv_timer_stop(&h->tick);
+    h->call = NULL;
+    if (h->interrupted)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL, "interrupted");
-    if (rc == CURLE_OK || c.enough)
-        return DGM_OK;
     if (ret_answer->body.over)
         return dgm_fail(err, DGM_TOO_LARGE, NULL, "the response from %s is larger than %zu bytes",
                         q->url, DGM_MAX_OBJECT_BYTES);
-    if (rc == CURLE_OPERATION_TIMEDOUT && ret_answer->status)
-        return dgm_fail(err, DGM_UPSTREAM_TIMEOUT, NULL, "timeout: no data from %s for %ld s",
-                        q->url, h->timeout_s);
-    if (rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE)
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot trust %s: %s", q->url,
-                        h->why[0] ? h->why : curl->easy_strerror(rc));
-    if (rc == CURLE_SSL_CONNECT_ERROR && strstr(h->why, "wrong version number"))
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "the server at %s does not use TLS", q->url);
-    return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot reach %s: %s", q->url,
-                    h->why[0] ? h->why : curl->easy_strerror(rc));
+    return c.enough ? DGM_OK : c.code;
+}
+
+void dgm_client_http_response_done(struct http_answer *a)
+{
+    dgm_buf_done(&a->body);
 }

@@ -6,18 +6,26 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "model/text_pieces.h"
+#include "net/client.h"
 #include "wire/codec.h"
 
 /* ---- HTTP (client_http.c) ---------------------------------------------------------------------------- */
 
-struct http; /* libcurl's handles */
+struct http; /* a loop with a client of net/client.h */
+
+struct http_settings {
+    long timeout_s;      /* without data */
+    const char *ca_file; /* certificates to trust instead of this machine's; NULL: those */
+    const char *proxy;   /* its URL; empty: none; NULL: that of the environment */
+};
 
 struct http_request {
     const char *method; /* "GET", "POST" */
     const char *url;
     dgm_str body;               /* absent: none */
     const char *const *headers; /* "Name: value"; ends with NULL */
-    bool follows;               /* may be sent elsewhere */
+    bool follows;               /* redirects within the origin of the URL */
+    void (*on_head)(const dgm_fetch_head *head, void *arg); /* may be NULL */
     /* Bytes of a text/event-stream as they come; false ends it. NULL: kept in the answer as well. */
     bool (*on_stream)(const char *bytes, size_t n, void *arg);
     void (*on_tick)(void *arg); /* every 100 ms while nothing comes; may be NULL */
@@ -30,19 +38,20 @@ struct http_answer {
     dgm_buf body; /* of what is no stream */
 };
 
-/* ca_file: certificates to trust instead of this machine's; NULL: those. Returns NULL: err says why. */
-struct http *dgm_client_http_new(long timeout_s, const char *ca_file, dgm_err *err);
-void dgm_client_http_free(struct http *h);
+struct http *
+dgm_client_http_new(const struct http_settings *settings); /* its texts are not copied */
+void dgm_client_http_free(struct http *h);                 /* NULL is allowed */
 
 /* DGM_OK: a response with any status. DGM_UNAVAILABLE: no response, err has the reason. */
 dgm_code dgm_client_http_call(struct http *h, const struct http_request *q,
                               struct http_answer *ret_answer, dgm_err *err);
 void dgm_client_http_response_done(struct http_answer *a);
+void dgm_client_http_pause(struct http *h, unsigned ms); /* Ctrl-C ends it */
 
 /* The first Ctrl-C ends the current call, the second one ends the program. */
-void dgm_client_http_catch_interrupt(void);
-bool dgm_client_http_was_interrupted(void);
-void dgm_client_http_release_interrupt(void); /* for the call that cancels the task */
+void dgm_client_http_catch_interrupt(struct http *h);
+bool dgm_client_http_was_interrupted(const struct http *h);
+void dgm_client_http_release_interrupt(struct http *h); /* for the call that cancels the task */
 
 /* ---- the other side (client_peer.c) --------------------------------------------------------------------- */
 

@@ -287,7 +287,6 @@ static int no_interface(const peer *p)
 static int client_peer_begin(peer *p, const dgm_cli_line *line, const char *url)
 {
     long timeout = TIMEOUT_S;
-    dgm_err err = {0};
     *p = (peer){.line = line,
                 .address = url,
                 .arena = dgm_arena_new(),
@@ -299,8 +298,8 @@ static int client_peer_begin(peer *p, const dgm_cli_line *line, const char *url)
         p->address = dgm_arena_printf(p->arena, "http://%s", url).p;
     if (strncmp(p->address, "http://", 7) != 0 && strncmp(p->address, "https://", 8) != 0)
         return dgm_cli_refuse(line, "%s: expected a URL with http:// or https://", url);
-    if (!(p->http = dgm_client_http_new(timeout, dgm_cli_get(line, "ca"), &err)))
-        return dgm_peer_report_error(p, &err);
+    p->http = dgm_client_http_new(
+        &(struct http_settings){timeout, dgm_cli_get(line, "ca"), dgm_cli_get(line, "proxy")});
     return collect_headers(p);
 }
 
@@ -335,7 +334,7 @@ void dgm_peer_close(peer *p)
 
 int dgm_peer_report_error(const peer *p, const dgm_err *err)
 {
-    if (dgm_client_http_was_interrupted())
+    if (dgm_client_http_was_interrupted(p->http))
         return DGM_CLI_FAILED; /* whoever did it knows */
     dgm_cli_complain("%s", err->msg);
     switch (err->code) {
@@ -353,6 +352,8 @@ int dgm_peer_report_error(const peer *p, const dgm_err *err)
                          "server's certificate, or the server's certificate itself");
         if (strstr(err->msg, "does not use TLS") && strncmp(p->address, "https://", 8) == 0)
             dgm_cli_hint("try http://%s", p->address + 8);
+        if (strstr(err->msg, "redirects to another origin"))
+            dgm_cli_hint("use the URL that it redirects to, if you trust it");
         break;
     default: break;
     }

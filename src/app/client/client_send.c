@@ -194,7 +194,7 @@ int dgm_client_send(const dgm_cli_line *line)
         return status;
     dgm_show_init(&s, dgm_cli_get(line, "json"));
     if (!(status = dgm_peer_open(&p, line, line->args[0]))) {
-        dgm_client_http_catch_interrupt();
+        dgm_client_http_catch_interrupt(p.http);
         status = send_message(&p, &message, &s);
     }
     dgm_peer_close(&p);

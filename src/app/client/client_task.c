@@ -89,7 +89,7 @@ static int subscribe(peer *p, const char *id)
         return dgm_cli_refuse(p->line, "--after: an event id is one line");
     dgm_show_init(&s, dgm_cli_get(p->line, "json"));
     s.task_id = dgm_str_from(id);
-    dgm_client_http_catch_interrupt();
+    dgm_client_http_catch_interrupt(p->http);
     status = dgm_client_follow(&f, DGM_METHOD_SUBSCRIBE, &request, after);
     dgm_show_done(&s);
     return status;
