@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "model/names.h"
+#include "net/address.h"
 #include "net/loop.h"
 #include "json/json.h"
 
@@ -107,6 +108,8 @@ typedef struct dgm_agent_options {
     bool answer_in_status;   /* answer_source: status: text in a working status is the answer */
     dgm_str working_message; /* shown while it works, as a status indicator; empty: none */
     dgm_strs secret_env;     /* variables that hold callers' tokens: not for programs */
+    /* Private addresses that requests may go to although callers, cards or agents named them. Lives as long as the agent. */
+    dgm_address_ranges outbound_allow;
 } dgm_agent_options;
 
 /* ---- settings of a type ---------------------------------------------------------------------------------- */

@@ -93,8 +93,11 @@ static dgm_code read_headers(dgm_remote *r, dgm_arena *a, dgm_err *err)
     return read_token(r, a, err);
 }
 
-dgm_code dgm_remote_open(dgm_remote *r, dgm_arena *a, dgm_err *err)
+dgm_code dgm_remote_open(dgm_remote *r, const dgm_agent_options *options, dgm_arena *a,
+                         dgm_err *err)
 {
+    if (options)
+        r->allowed = options->outbound_allow;
     dgm_str *texts[] = {&r->url,         &r->token_env,  &r->token_header, &r->ca_file,
                         &r->client_cert, &r->client_key, &r->proxy};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -318,6 +321,7 @@ static void remote_send(dgm_remote_call *c)
                 is_own && r->client_key.n ? r->client_key.p : NULL},
         .proxy = r->proxy.n ? r->proxy.p : NULL,
         .is_guarded = !is_own,
+        .allowed = r->allowed,
         .follows = q->follows,
         .limits = {.connect_ms = (uint64_t)(r->connect_timeout * 1000),
                    .first_byte_ms = (uint64_t)(answer * 1000),

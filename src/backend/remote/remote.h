@@ -22,6 +22,7 @@ typedef struct dgm_remote {
     /* filled by dgm_remote_open */
     dgm_fetch_header *all_headers;   /* also the credential */
     size_t n_headers, n_credentials; /* the credentials are the last ones */
+    dgm_address_ranges allowed;      /* private addresses that cards may name */
     bool has_token;
 } dgm_remote;
 
@@ -88,8 +89,10 @@ typedef struct dgm_remote {
             .def = "", .about = "the URL of an HTTP proxy; those of the environment are not used"  \
     }
 
-/* After dgm_settings_read: copies the texts into the arena, reads the credential, checks URL and files. */
-dgm_code dgm_remote_open(dgm_remote *r, dgm_arena *a, dgm_err *err);
+/* After dgm_settings_read: copies the texts into the arena, reads the credential, checks URL and files. options: NULL is
+ * allowed. */
+dgm_code dgm_remote_open(dgm_remote *r, const dgm_agent_options *options, dgm_arena *a,
+                         dgm_err *err);
 
 /* ---- one call ------------------------------------------------------------------------------------------------------- */
 
