@@ -154,6 +154,14 @@ def _():
         same(ask(s.address, "GET", PATH, None, [("Host", host)]).status, status, host)
 
 
+@setting("outbound.allow", "ranges of addresses; others are an error")
+def _():
+    s = serve({"outbound": {"allow": ["10.1.0.0/16", "fd00::/8", "127.0.0.1"]}})
+    same(ask(s.address, "GET", "/healthz").status, 200, "status")
+    for wrong in "10.0.0.1/8", "intranet.example", "10.0.0.0/33":
+        refuses({"outbound": {"allow": [wrong]}}, wrong, "a range of addresses like 10.1.0.0/16")
+
+
 @setting("cors.origins", "pages that may call")
 def _():
     s = serve({"cors": {"origins": ["https://app.example"]}})

@@ -1,6 +1,5 @@
 /* app/serve/agents.c - the list of opened agents. */
 #include "app/serve/agents.h"
-#include "backend/backend.h"
 
 #include <stdlib.h>
 
@@ -58,7 +57,7 @@ static struct opened_agent *current_agent(const dgm_agents *s, dgm_str id)
     return o;
 }
 
-dgm_code dgm_agents_open_one(const dgm_config_agent *a, dgm_strs secret_env,
+dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_agent_options *server,
                              const dgm_backend *backend, void **ret_agent, dgm_err *err)
 {
     dgm_agent_options options = {.reply = (dgm_reply)a->manner.reply,
@@ -66,12 +65,28 @@ dgm_code dgm_agents_open_one(const dgm_config_agent *a, dgm_strs secret_env,
                                  .answer_in_status =
                                      a->manner.answer_source == DGM_ANSWER_IN_STATUS,
                                  .working_message = a->manner.working_message,
-                                 .secret_env = secret_env};
+                                 .secret_env = server->secret_env,
+                                 .outbound_allow = server->outbound_allow};
     return backend->open(a->settings, &options, ret_agent, err);
 }
 
+/* The options that all agents share, copied. */
+static dgm_agent_options server_options(dgm_arena *a, const dgm_config *c)
+{
+    dgm_strs names = {dgm_new_n(a, dgm_str, c->secret_env.n + 1), c->secret_env.n};
+    dgm_address_range *ranges = dgm_new_n(a, dgm_address_range, c->outbound_allow.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < names.n; i++)
+        names.at[i] = dgm_arena_dup(a, c->secret_env.at[i]);
+    for (size_t i = 0; i < c->outbound_allow.n; i++) {
+        if (!dgm_address_parse_range(c->outbound_allow.at[i], &ranges[n], NULL))
+            n++; /* the configuration was checked: each is one */
+    }
+    return (dgm_agent_options){.secret_env = names, .outbound_allow = {ranges, n}};
+}
+
 /* Adds it to the list; is_current is not set yet. */
-static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, dgm_strs secret_env,
+static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, const dgm_config *c,
                                 dgm_str definition, dgm_err *err)
 {
     struct opened_agent *o = dgm_xcalloc(1, sizeof *o);
@@ -97,10 +112,8 @@ static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, dgm_st
         copy.settings = dgm_json_parse_trusted(o->arena, dgm_arena_dup(o->arena, dgm_buf_str(&b)));
         dgm_buf_done(&b);
     }
-    dgm_strs names = {dgm_new_n(o->arena, dgm_str, secret_env.n), secret_env.n};
-    for (size_t i = 0; i < names.n; i++)
-        names.at[i] = dgm_arena_dup(o->arena, secret_env.at[i]);
-    rc = dgm_agents_open_one(&copy, names, o->core.backend, &o->core.agent, err);
+    dgm_agent_options server = server_options(o->arena, c);
+    rc = dgm_agents_open_one(&copy, &server, o->core.backend, &o->core.agent, err);
     o->is_open = !rc;
     return rc;
 }
@@ -117,8 +130,11 @@ static dgm_code open_changed(dgm_agents *s, const dgm_config *c, dgm_err *err)
         for (size_t k = 0; k < c->secret_env.n;
              k++) /* a change of tokens changes the environment */
             dgm_json_put_str(&b, c->secret_env.at[k]);
+        dgm_buf_add_char(&b, ' ');
+        for (size_t k = 0; k < c->outbound_allow.n; k++)
+            dgm_json_put_str(&b, c->outbound_allow.at[k]);
         if (!o || !dgm_str_eq(o->definition, dgm_buf_str(&b)))
-            rc = open_agent_from(s, &c->agents.at[i], c->secret_env, dgm_buf_str(&b), err);
+            rc = open_agent_from(s, &c->agents.at[i], c, dgm_buf_str(&b), err);
     }
     dgm_buf_done(&b);
     return rc;

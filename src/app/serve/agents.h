@@ -7,6 +7,7 @@
 #pragma once
 
 #include "app/serve/config.h"
+#include "backend/backend.h"
 #include "core/core.h"
 
 typedef struct dgm_agents dgm_agents;
@@ -14,9 +15,9 @@ typedef struct dgm_agents dgm_agents;
 dgm_agents *dgm_agents_new(void);
 void dgm_agents_free(dgm_agents *s); /* NULL is fine; no run is left. Closes all */
 
-/* Opens one agent of a configuration, for dgm_agents_open and to check its settings. secret_env: variables that its
- * programs do not get. */
-dgm_code dgm_agents_open_one(const dgm_config_agent *a, dgm_strs secret_env,
+/* Opens one agent of a configuration, for dgm_agents_open and to check its settings. server: the options
+ * that all agents of a server share, secret_env and outbound_allow. */
+dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_agent_options *server,
                              const dgm_backend *backend, void **ret_agent, dgm_err *err);
 
 /* Opens the agents of the configuration that are new or that changed, and adds them to the core (NULL: there is

@@ -170,7 +170,8 @@ typedef struct dgm_config {
     dgm_config_log_format log_format;
     dgm_strs cors_origins;
     dgm_strs hosts;
-    dgm_strs tenants; /* those that were named, here or by a token */
+    dgm_strs outbound_allow; /* ranges of addresses, checked */
+    dgm_strs tenants;        /* those that were named, here or by a token */
     dgm_config_tokens tokens;
     dgm_config_limits limits;
     dgm_on_disconnect on_disconnect[DGM_N_FRONTENDS];

@@ -7,6 +7,7 @@
  */
 #include "base/limits.h"
 #include "config_int.h"
+#include "net/address.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -161,6 +162,12 @@ static bool is_host(dgm_str s)
     return all(s, 255, is_visible_char) && !memchr(s.p, '/', s.n) && !memchr(s.p, '@', s.n);
 }
 
+static bool is_address_range(dgm_str s)
+{
+    dgm_address_range range;
+    return s.n && s.n < 64 && !dgm_address_parse_range(s, &range, NULL);
+}
+
 static bool is_uri(dgm_str s)
 {
     const char *colon = s.n ? memchr(s.p, ':', s.n) : NULL;
@@ -251,6 +258,11 @@ static const dgm_config_format web_url = {"^https?://[^/ ]", "a http:// or https
                                           is_web};
 static const dgm_config_format origin = {
     "^([*]|https?://[^/ ]+)$", "an origin like https://app.example.com, without a path", is_origin};
+static const dgm_config_format address_range = {
+    "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
+    "a range of addresses like 10.1.0.0/16 or fd00::/8, whose bits after the prefix are zero, or "
+    "one address",
+    is_address_range};
 static const dgm_config_format host = {"^[^/@ ]+$",
                                        "a host name like agents.example.com, or with"
                                        " :port",
@@ -541,6 +553,20 @@ static const dgm_config_row cors_rows[] = {
 };
 static const dgm_config_shape cors = {"CORS", "`cors`: for browsers.", cors_rows};
 
+static const dgm_config_row outbound_rows[] = {
+    {"allow", DGM_CONFIG_TEXTS, offsetof(dgm_config, outbound_allow), .def = "[]", .max = MAX_ITEMS,
+     .format = &address_range, .flags = LIVE,
+     .about = "private addresses that they may go to, as ranges or single addresses. Without it "
+              "only public addresses"},
+    {0},
+};
+static const dgm_config_shape outbound = {
+    "Outbound",
+    "`outbound`: requests of the server to URLs that it gets from callers, agents and agent cards. "
+    "They may not reach this machine and its private networks, unless `allow` lists the address. "
+    "URLs in this file are always allowed.",
+    outbound_rows};
+
 #define LIMIT(member) offsetof(dgm_config, limits.member)
 
 static const dgm_config_row limit_rows[] = {
@@ -671,6 +697,8 @@ static const dgm_config_row root_rows[] = {
      .about = "how long the server waits for open requests when it stops"},
     {"log", DGM_CONFIG_OBJECT, 0, .of = &log_shape, .flags = LIVE, .lead = "level",
      .about = "how much is logged, and how"},
+    {"outbound", DGM_CONFIG_OBJECT, 0, .of = &outbound, .flags = LIVE,
+     .about = "requests of the server to URLs that others name"},
     {"limits", DGM_CONFIG_OBJECT, 0, .of = &limits, .flags = LIVE, .about = "sizes"},
     {"tenants", DGM_CONFIG_TEXTS, AT(tenants), .def = "[]", .max = MAX_ITEMS, .format = &tenant,
      .flags = LIVE,

@@ -95,7 +95,8 @@ static dgm_code check_agent(const dgm_config_agent *a, void *user, dgm_err *err)
 {
     const dgm_backend *backend = dgm_backend_by_type(a->type);
     void *agent;
-    dgm_code rc = backend ? dgm_agents_open_one(a, (dgm_strs){0}, backend, &agent, err) : DGM_OK;
+    dgm_code rc =
+        backend ? dgm_agents_open_one(a, &(dgm_agent_options){0}, backend, &agent, err) : DGM_OK;
     (void)user;
     if (backend && !rc && backend->close)
         backend->close(agent);
