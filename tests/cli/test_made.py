@@ -7,7 +7,7 @@ import subprocess
 
 from support import FOLDER, ROOT, Server, check, check_same, folder, read, run, shell, succeeded, test, write
 
-COMMANDS = ["serve", "send", "task", "card", "init", "schema", "db", "bench", "lint", "convert", "compact", "formats", "version", "help"]
+COMMANDS = ["serve", "send", "task", "card", "connect", "init", "schema", "db", "bench", "lint", "convert", "compact", "formats", "version", "help"]
 OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: ([A-Z]+))?", re.M)
 
 
@@ -80,7 +80,7 @@ def _():
     formats = [f["name"] for f in json.loads(succeeded(run("formats", "--json")).out)["formats"]]
     for words, want in [
             (["dragoman", ""], COMMANDS),
-            (["dragoman", "c"], ["card", "convert", "compact"]),
+            (["dragoman", "c"], ["card", "connect", "convert", "compact"]),
             (["dragoman", "--v"], ["--version"]),
             (["dragoman", "convert", "--fr"], ["--from", "--frame"]),
             (["dragoman", "convert", "--to", ""], formats),

@@ -201,6 +201,7 @@ const dgm_cli_command *const dgm_cli_commands[] = {
     &dgm_cli_send,
     &dgm_cli_task,
     &dgm_cli_card,
+    &dgm_cli_connect,
     &dgm_cli_init,
     &dgm_cli_schema,
     &dgm_cli_db,

@@ -206,6 +206,56 @@ const dgm_cli_command dgm_cli_card = {
     .run = dgm_cli_run_outside,
 };
 
+const dgm_cli_command dgm_cli_connect = {
+    .name = "connect",
+    .about = "detect the protocol of an agent and print its configuration",
+    .text =
+        "Detects which protocol the agent at URL uses, and prints the entry of `dragoman.yaml` "
+        "that connects it: A2A 1.0 and 0.3, AG-UI, OpenAI Chat Completions and Responses, the AI "
+        "SDK. `dragoman serve` then serves the agent over all protocols.\n\n"
+        "The first requests change nothing: they read the agent card, capabilities and models. "
+        "Only if these find nothing, it sends an empty JSON object, which servers reject, and at "
+        "last a run without messages. If nothing fits, it prints each request with its answer.",
+    .options = OPTIONS(
+        {.name = "token-env",
+         .value = "VARIABLE",
+         .kind = &dgm_cli_any_text,
+         .about = "the environment variable with the token, sent as `Authorization: Bearer`",
+         .more = "Default: `DRAGOMAN_TOKEN`, if it is set. The configuration names the variable."},
+        {.name = "header",
+         .letter = 'H',
+         .value = "HEADER",
+         .kind = &dgm_cli_any_text,
+         .repeats = true,
+         .about = "send `NAME: VALUE` with every request; may be repeated",
+         .more = "The configuration has a variable in place of the value."},
+        {.name = "ca-file",
+         .value = "FILE",
+         .kind = &dgm_cli_files,
+         .about = "trust the certificates (PEM) in FILE",
+         .more = "Default: the certificates that this machine trusts."},
+        {.name = "proxy",
+         .value = "URL",
+         .kind = &dgm_cli_any_text,
+         .about = "reach the server through this HTTP proxy; empty: through none",
+         .more = "Default: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` of the "
+                 "environment, which `dragoman serve` does not use."},
+        {.name = "timeout",
+         .value = "SECONDS",
+         .kind = &dgm_cli_any_text,
+         .about = "give up a request after this time without data",
+         .more = "Default 10."},
+        {.name = "json", .about = "print the findings and all requests as JSON"}, HELP),
+    .arguments =
+        ARGUMENTS({"URL", &dgm_cli_any_text, true, false, "the URL of the agent, or of its card"}),
+    .exits = NOTES(EXIT_0, {"1", "no agent was found, or the server could not be reached"}, EXIT_2),
+    .examples = NOTES({"dragoman connect http://127.0.0.1:8484", "What is at this address?"},
+                      {"dragoman connect --json http://127.0.0.1:8484/v1",
+                       "The same for a program, with every request"}),
+    .page = true,
+    .run = dgm_cli_run_outside,
+};
+
 const dgm_cli_command dgm_cli_bench = {
     .name = "bench",
     .about = "load a server and measure it",

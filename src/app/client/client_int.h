@@ -78,6 +78,9 @@ typedef struct peer {
 int dgm_peer_open(peer *p, const dgm_cli_line *line, const char *url);
 /* The same without choosing an interface. */
 int dgm_peer_open_card(peer *p, const dgm_cli_line *line, const char *url);
+/* The same without a card: only the options, among them `timeout` and `header`. token: may be NULL. */
+int dgm_peer_begin(peer *p, const dgm_cli_line *line, const char *url, const char *token,
+                   struct http_settings settings);
 void dgm_peer_close(peer *p);
 
 /* The number in an option, within limits; prints an error if the value is not such a number. */

@@ -35,13 +35,11 @@ static bool good_header(const char *text)
     return colon && colon > text && !strpbrk(text, "\r\n");
 }
 
-static int collect_headers(peer *p)
+static int collect_headers(peer *p, const char *token)
 {
     const dgm_cli_line *line = p->line;
-    const char *token = dgm_cli_get(line, "token"), *one;
+    const char *one;
     size_t n = 0;
-    if (!token)
-        token = getenv("DRAGOMAN_TOKEN");
     p->headers = dgm_new_n(p->arena, const char *, DGM_CLI_MAX_VALUES + 2);
     if (token && *token) {
         if (strpbrk(token, "\r\n"))
@@ -284,23 +282,31 @@ static int no_interface(const peer *p)
 
 /* ---- public ---------------------------------------------------------------------------------------------------------- */
 
-static int client_peer_begin(peer *p, const dgm_cli_line *line, const char *url)
+int dgm_peer_begin(peer *p, const dgm_cli_line *line, const char *url, const char *token,
+                   struct http_settings settings)
 {
-    long timeout = TIMEOUT_S;
     *p = (peer){.line = line,
                 .address = url,
                 .arena = dgm_arena_new(),
                 .on_card = p->on_card,
                 .on_card_arg = p->on_card_arg};
-    if (!dgm_client_number(line, "timeout", 1, 86400, &timeout))
+    if (!dgm_client_number(line, "timeout", 1, 86400, &settings.timeout_s))
         return DGM_CLI_MISUSED;
     if (!strstr(url, "://"))
         p->address = dgm_arena_printf(p->arena, "http://%s", url).p;
     if (strncmp(p->address, "http://", 7) != 0 && strncmp(p->address, "https://", 8) != 0)
         return dgm_cli_refuse(line, "%s: expected a URL with http:// or https://", url);
-    p->http = dgm_client_http_new(
-        &(struct http_settings){timeout, dgm_cli_get(line, "ca"), dgm_cli_get(line, "proxy")});
-    return collect_headers(p);
+    p->http = dgm_client_http_new(&settings);
+    return collect_headers(p, token);
+}
+
+static int client_peer_begin(peer *p, const dgm_cli_line *line, const char *url)
+{
+    const char *token = dgm_cli_get(line, "token");
+    return dgm_peer_begin(p, line, url, token ? token : getenv("DRAGOMAN_TOKEN"),
+                          (struct http_settings){.timeout_s = TIMEOUT_S,
+                                                 .ca_file = dgm_cli_get(line, "ca"),
+                                                 .proxy = dgm_cli_get(line, "proxy")});
 }
 
 int dgm_peer_open_card(peer *p, const dgm_cli_line *line, const char *url)
