@@ -153,6 +153,20 @@ def _():
     failed(run("db", "check", "-c", "bad.yaml", cwd=here), 1, "unknown setting \"stroe\"")
 
 
+@test("init a2a and init http write a configuration to fill in, for types that the program has")
+def _():
+    known = [t for line in succeeded(run("schema")).out.decode().splitlines() if '"enum"' in line and '"exec"' in line for t in re.findall(r'"([\w-]+)"', line)]
+    for kind in "a2a", "http":
+        here = folder()
+        out = succeeded(run("init", kind, "mine", cwd=here)).out.decode()
+        check("wrote mine/dragoman.yaml" in out and "Replace the URL" in out and "cd mine && dragoman serve" in out, out)
+        text = read(os.path.join(here, "mine", "dragoman.yaml")).decode()
+        check(f"type: {kind}" in text and "dragoman connect URL" in text, text)
+        check_same(sorted(os.listdir(os.path.join(here, "mine"))), ["dragoman.schema.json", "dragoman.yaml"])
+        if kind in known:
+            succeeded(run("serve", "--check", cwd=os.path.join(here, "mine")))
+
+
 @test("init refuses kinds that it does not know")
 def _():
     failed(run("init"), 2, "init needs KIND", "exec")

@@ -11,7 +11,8 @@ static const char *db_word(size_t i)
 
 static const char *init_word(size_t i)
 {
-    return i == 0 ? "exec" : NULL;
+    static const char *const words[] = {"exec", "a2a", "http"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
 static const dgm_cli_kind db_actions = {"action", db_word, false};
@@ -76,16 +77,20 @@ const dgm_cli_command dgm_cli_serve = {
 const dgm_cli_command dgm_cli_init = {
     .name = "init",
     .about = "write a first configuration and an agent to change",
-    .text = "Writes a commented `dragoman.yaml`, its JSON Schema for editors, and a working agent "
-            "into FOLDER (default: the current folder). Existing files are never changed.",
+    .text = "Writes a commented `dragoman.yaml`, its JSON Schema for editors, and for `exec` a "
+            "working agent into FOLDER (default: the current folder). Existing files are never "
+            "changed.\n\n"
+            "`dragoman connect URL` prints the settings of an agent that is already running.",
     .options = OPTIONS(HELP),
-    .arguments =
-        ARGUMENTS({"KIND", &init_kinds, true, false,
-                   "`exec`: a program that reads a message and writes its answer"},
-                  {"FOLDER", &dgm_cli_files, false, false, "the folder; created if it is missing"}),
+    .arguments = ARGUMENTS(
+        {"KIND", &init_kinds, true, false,
+         "`exec`: a program that reads a message and writes its answer; `a2a`: an A2A "
+         "agent that runs elsewhere; `http`: a service that speaks AG-UI, OpenAI or AI SDK"},
+        {"FOLDER", &dgm_cli_files, false, false, "the folder; created if it is missing"}),
     .exits = NOTES(EXIT_0, {"1", "a file exists already, or could not be written"}, EXIT_2),
     .examples = NOTES({"dragoman init exec my-agent",
-                       "Then `cd my-agent` and `dragoman serve`, which reads ./dragoman.yaml"}),
+                       "Then `cd my-agent` and `dragoman serve`, which reads ./dragoman.yaml"},
+                      {"dragoman init a2a my-remote", "A server in front of another agent"}),
     .page = true,
     .run = dgm_cli_run_outside,
 };

@@ -9,32 +9,85 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ---- what all configurations have ------------------------------------------------------------------------- */
+
+#define HEAD(about)                                                                                \
+    "# yaml-language-server: $schema=dragoman.schema.json\n"                                       \
+    "#\n"                                                                                          \
+    "# A Dragoman server with one agent: " about "\n"                                              \
+    "#\n"                                                                                          \
+    "#   dragoman serve            start it (in this folder)\n"                                    \
+    "#   dragoman serve --check    print all settings, or what is wrong\n"                         \
+    "#   dragoman schema           print the list of all settings as JSON Schema\n"                \
+    "#\n"                                                                                          \
+    "# docs/configuration.md describes every setting. Lines that start with # show the "           \
+    "defaults.\n"                                                                                  \
+    "\n"                                                                                           \
+    "# listen: 127.0.0.1:8484      # other addresses (0.0.0.0:8484) need tokens, see below\n"      \
+    "# store: sqlite:dragoman.db   # tasks survive a restart; memory: does not store them\n"       \
+    "# retention_hours: 24         # how long a finished stream can be resumed\n"                  \
+    "# keep_tasks_days: 0          # how long ended tasks are stored; 0: without limit\n"          \
+    "\n"                                                                                           \
+    "# Allowed callers. Without tokens: every program on this machine.\n"                          \
+    "# tokens:\n"                                                                                  \
+    "# - {token_env: ANN_TOKEN, principal: ann}\n"                                                 \
+    "\n"
+
+/* How the server of an agent is reached. */
+#define REMOTE_SETTINGS                                                                            \
+    "    # token_env: AGENT_TOKEN  # the environment variable with its bearer token or API key\n"  \
+    "    # token_header: Authorization\n"                                                          \
+    "    # headers: {X-Team: blue} # further headers; ${NAME} is an environment variable\n"        \
+    "    # connect_timeout: 10     # seconds until there must be a connection\n"                   \
+    "    # answer_timeout: 120     # ... until it must begin to answer\n"                          \
+    "    # silence_timeout: 300    # ... between two bytes of its answer\n"                        \
+    "    # timeout: 3600           # ... for one answer in all\n"                                  \
+    "    # ca_file: ca.pem         # certificates to trust instead of the machine's\n"             \
+    "    # proxy: http://127.0.0.1:3128\n"
+
+#define REMOTE_END                                                                                 \
+    "  # working_message: One moment...\n"                                                         \
+    "\n"                                                                                           \
+    "# Its card may name another address. Private ones are refused unless they are listed here.\n" \
+    "# outbound: {allow: [10.0.0.0/8]}\n"
+
+/* ---- a2a ----------------------------------------------------------------------------------------------- */
+
+/* clang-format would indent the texts by the length of their first macro. */
+/* clang-format off */
+static const char a2a_yaml[] =
+    HEAD("an A2A agent that runs elsewhere.")
+    "# Replace the URL: `dragoman connect URL` detects what is at an address and prints this part.\n"
+    "agents:\n"
+    "- id: remote\n"
+    "  type: a2a                   # A2A 1.0 or 0.3, JSON-RPC or HTTP+JSON, as its card says\n"
+    "  settings:\n"
+    "    url: http://127.0.0.1:9000  # /.well-known/agent-card.json is below it; or a card's URL\n"
+    REMOTE_SETTINGS
+    REMOTE_END;
+
+/* ---- http ---------------------------------------------------------------------------------------------- */
+
+static const char http_yaml[] =
+    HEAD("an HTTP service that answers a POST per turn.")
+    "# Replace URL and format: `dragoman connect URL` detects them and prints this part.\n"
+    "agents:\n"
+    "- id: service\n"
+    "  type: http\n"
+    "  settings:\n"
+    "    url: http://127.0.0.1:9000/run\n"
+    "    format: ag-ui             # or ag-ui-0, openai-chat, openai-responses, ai-sdk\n"
+    "    # model: NAME             # OpenAI's formats: the model of requests\n"
+    REMOTE_SETTINGS
+    REMOTE_END;
+
 /* ---- exec ---------------------------------------------------------------------------------------------- */
 
 static const char exec_yaml[] =
-    "# yaml-language-server: $schema=dragoman.schema.json\n"
-    "#\n"
-    "# A Dragoman server with one agent: the program agent.sh.\n"
-    "#\n"
-    "#   dragoman serve            start it (in this folder)\n"
-    "#   dragoman serve --check    print all settings, or what is wrong\n"
-    "#   dragoman schema           print the list of all settings as JSON Schema\n"
-    "#\n"
-    "# docs/configuration.md describes every setting. Lines that start with # show the defaults.\n"
-    "\n"
-    "# listen: 127.0.0.1:8484      # other addresses (0.0.0.0:8484) need tokens, see below\n"
-    "# store: sqlite:dragoman.db   # tasks survive a restart; memory: does not store them\n"
-    "# retention_hours: 24         # how long a finished stream can be resumed\n"
-    "# keep_tasks_days: 0          # how long ended tasks are stored; 0: without limit\n"
-    "\n"
-    "# Allowed callers. Without tokens: every program on this machine.\n"
-    "# tokens:\n"
-    "# - {token_env: ANN_TOKEN, principal: ann}\n"
-    "\n"
+    HEAD("the program agent.sh.")
     "agents:\n"
     "- id: first\n"
-    "  type: exec                  # any program: a message on its stdin, the answer on its "
-    "stdout\n"
+    "  type: exec                  # any program: a message on its stdin, the answer on its stdout\n"
     "  card:\n"
     "    name: First agent\n"
     "    description: Repeats what you write.\n"
@@ -49,6 +102,7 @@ static const char exec_yaml[] =
     "    # inherit_env: [API_KEY]  # variables of the server's environment that the program needs\n"
     "  # reply: auto               # message: answers are not stored; task: always a task\n"
     "  # working_message: One moment...\n";
+/* clang-format on */
 
 static const char exec_agent[] =
     "#!/bin/sh\n"
@@ -64,8 +118,16 @@ static const dgm_init_file exec_files[] = {{"dragoman.yaml", exec_yaml, false},
                                            {"agent.sh", exec_agent, true},
                                            {0}};
 
+static const dgm_init_file a2a_files[] = {
+    {"dragoman.yaml", a2a_yaml, false}, {"dragoman.schema.json", NULL, false}, {0}};
+
+static const dgm_init_file http_files[] = {
+    {"dragoman.yaml", http_yaml, false}, {"dragoman.schema.json", NULL, false}, {0}};
+
 const dgm_init_kind dgm_init_kinds[] = {
     {"exec", "a program that answers, and a server for it", exec_files},
+    {"a2a", "a server for an A2A agent that runs elsewhere", a2a_files},
+    {"http", "a server for an HTTP service: AG-UI, OpenAI or AI SDK", http_files},
     {0},
 };
 

@@ -1,5 +1,5 @@
 /*
- * app/serve/init.h - a first server to look at and to change: `dragoman init exec [FOLDER]`.
+ * app/serve/init.h - a first server to look at and to change: `dragoman init KIND [FOLDER]`.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* test_init.c - what `dragoman init exec` writes is a configuration without findings and an agent that answers. */
+/* test_init.c - what `dragoman init` writes is a configuration without findings; the agent of `exec` answers. */
+#include "backend/backend.h"
 #include "config.h"
 #include "init.h"
 #include "support/check.h"
@@ -15,13 +16,15 @@ static const char *path_to(const char *name)
     return path;
 }
 
-static void in_a_new_folder(void (*fn)(const dgm_init_kind *kind))
+static void in_a_new_folder(const char *name, void (*fn)(const dgm_init_kind *kind))
 {
+    const dgm_init_kind *kind = dgm_init_kind_find(dgm_str_from(name));
     char made[] = "/tmp/dragoman-init-XXXXXX";
     assert_non_null(mkdtemp(made));
     snprintf(folder, sizeof folder, "%s/x", made);
-    fn(dgm_init_kind_find(DGM_STR("exec")));
-    for (const dgm_init_file *f = dgm_init_kinds[0].files; f->name; f++)
+    assert_non_null(kind);
+    fn(kind);
+    for (const dgm_init_file *f = kind->files; f->name; f++)
         unlink(path_to(f->name));
     rmdir(folder);
     assert_int_equal(rmdir(made), 0);
@@ -45,15 +48,47 @@ static void check_config(const dgm_init_kind *kind)
         print_error("%s\n", c->findings[i].what.p);
     assert_int_equal(c->n_findings, 0);
     assert_int_equal(c->agents.n, 1);
-    check_str(c->agents.at[0].type, "exec");
-    /* the program is found wherever the server is started */
-    check_str(dgm_json_str(dgm_json_get(c->agents.at[0].settings, DGM_STR("cwd"))), folder);
+    check_str(c->agents.at[0].type, kind->name);
+    if (strcmp(kind->name, "exec") == 0) /* the program is found wherever the server is started */
+        check_str(dgm_json_str(dgm_json_get(c->agents.at[0].settings, DGM_STR("cwd"))), folder);
+}
+
+/* The lines that are comments are correct settings as well: each can be used without its `# `. Ends of lines that
+ * explain stay. */
+static void check_comments(const dgm_init_kind *kind)
+{
+    dgm_buf text;
+    char line[500];
+    dgm_err err = {0};
+    check_ok(dgm_init_write(kind, folder, &err), err);
+    FILE *f = fopen(path_to("dragoman.yaml"), "r");
+    assert_non_null(f);
+    dgm_buf_init(&text, SIZE_MAX);
+    while (fgets(line, sizeof line, f)) {
+        char *hash = strstr(line, "# ");
+        bool is_indented = hash && hash > line && strspn(line, " ") == (size_t)(hash - line);
+        if (is_indented)
+            memmove(hash, hash + 2, strlen(hash + 2) + 1);
+        dgm_buf_add_str(&text, dgm_str_from(line));
+    }
+    fclose(f);
+    dgm_auto(dgm_config_free) dgm_config *c = dgm_config_load(&(dgm_config_source){
+        .file = "dragoman.yaml", .text = dgm_buf_str(&text), .no_files = true});
+    for (size_t i = 0; i < c->n_findings; i++)
+        print_error("%zu: %s\n", c->findings[i].line, c->findings[i].what.p);
+    assert_int_equal(c->n_errors, 0);
+    dgm_buf_done(&text);
 }
 
 static void what_it_writes_has_no_findings(void **state)
 {
     (void)state;
-    in_a_new_folder(check_config);
+    for (const dgm_init_kind *k = dgm_init_kinds; k->name; k++) {
+        if (!dgm_backend_by_type(dgm_str_from(k->name)))
+            continue; /* a program without this type */
+        in_a_new_folder(k->name, check_config);
+        in_a_new_folder(k->name, check_comments);
+    }
 }
 
 static void check_answer(const dgm_init_kind *kind)
@@ -72,7 +107,7 @@ static void check_answer(const dgm_init_kind *kind)
 static void its_agent_answers(void **state)
 {
     (void)state;
-    in_a_new_folder(check_answer);
+    in_a_new_folder("exec", check_answer);
 }
 
 static void check_refusal(const dgm_init_kind *kind)
@@ -99,7 +134,8 @@ static void check_refusal(const dgm_init_kind *kind)
 static void it_overwrites_nothing(void **state)
 {
     (void)state;
-    in_a_new_folder(check_refusal);
+    for (const dgm_init_kind *k = dgm_init_kinds; k->name; k++)
+        in_a_new_folder(k->name, check_refusal);
 }
 
 static void a_folder_that_cannot_be_created_is_reported(void **state)
