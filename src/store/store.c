@@ -68,6 +68,7 @@ void dgm_job_on_answers(void *chain)
             job->call.note(code, code ? (dgm_str){0} : job->got.note, err, arg);
             break;
         case DGM_JOB_LIST:
+        case DGM_JOB_CONTEXT:
         case DGM_JOB_UNFINISHED:
             job->call.list(code, job->got.rows.at, code ? 0 : job->got.rows.n, job->got.rows.more,
                            job->got.rows.total, err, arg);

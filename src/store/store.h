@@ -164,6 +164,11 @@ void dgm_store_list(dgm_store *s, const dgm_list_query *q, dgm_store_got_list go
 void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_row *after,
                                dgm_store_got_list got, void *arg);
 
+/* The tasks of a context at an agent, the one that was created last first: at most max, and none behind the one with which
+ * their folded Tasks exceed max_bytes. One indexed read. `more`: there are older ones; total: 0. */
+void dgm_store_get_context(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
+                           size_t max, size_t max_bytes, dgm_store_got_list got, void *arg);
+
 /* ---- life ---------------------------------------------------------------------------------------------- */
 
 /* "memory:" or "sqlite:PATH". The former forgets the tasks that ended first when it has more than

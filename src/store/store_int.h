@@ -18,6 +18,7 @@ typedef enum dgm_job_kind {
     DGM_JOB_FIND_DEDUPE,
     DGM_JOB_FIND_CALL,
     DGM_JOB_LIST,
+    DGM_JOB_CONTEXT,
     DGM_JOB_UNFINISHED,
     DGM_JOB_GET_NOTE,
     DGM_JOB_PUT_NOTE,
@@ -58,6 +59,11 @@ typedef struct dgm_job {
         dgm_find find;
         dgm_note note; /* to be put; of one that is looked for: owner, kind, name */
         dgm_list_query list;
+        struct {
+            dgm_owner owner;
+            dgm_str agent, context_id;
+            size_t max, max_bytes;
+        } context;
         struct {
             size_t page_size;
             dgm_task_row after;

@@ -115,6 +115,27 @@ void dgm_store_list(dgm_store *s, const dgm_list_query *q, dgm_store_got_list go
     s->driver->submit(s, job);
 }
 
+void dgm_store_get_context(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
+                           size_t max, size_t max_bytes, dgm_store_got_list got, void *arg)
+{
+    struct dgm_block b;
+    dgm_job *job = dgm_job_new(DGM_JOB_CONTEXT,
+                               dgm_room(owner.tenant) + dgm_room(owner.principal) +
+                                   dgm_room(agent) + dgm_room(context_id),
+                               &b, arg);
+    job->context.owner = owner;
+    job->context.agent = agent;
+    job->context.context_id = context_id;
+    job->context.max = max;
+    job->context.max_bytes = max_bytes;
+    dgm_put(&b, &job->context.owner.tenant);
+    dgm_put(&b, &job->context.owner.principal);
+    dgm_put(&b, &job->context.agent);
+    dgm_put(&b, &job->context.context_id);
+    job->call.list = got;
+    s->driver->submit(s, job);
+}
+
 void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_row *after,
                                dgm_store_got_list got, void *arg)
 {

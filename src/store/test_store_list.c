@@ -198,6 +198,71 @@ static void unfinished_tasks_are_listed_for_recovery(void **state)
     teardown(&e);
 }
 
-DGM_TEST_MAIN(ON_EVERY(lists_filter_sort_and_count), ON_EVERY(pages_hold_under_concurrent_appends),
+static void make_context(struct call *c)
+{
+    dgm_store_get_context(c->env->store, c->owner, c->a, c->b, c->max, c->max_bytes, on_list, c);
+}
+
+static struct call get_context(struct env *e, dgm_owner owner, const char *agent,
+                               const char *context, size_t max, size_t max_bytes)
+{
+    struct call c = {.make = make_context,
+                     .owner = owner,
+                     .a = dgm_str_from(agent),
+                     .b = dgm_str_from(context),
+                     .max = max,
+                     .max_bytes = max_bytes};
+    run_call(e, &c);
+    check_ok(c.code, c.err);
+    return c;
+}
+
+/* Its times of creation are those of the ids; its status changed in another order. */
+static void add_to_context(struct env *e, dgm_owner owner, const char *agent, const char *id,
+                           int64_t created_ms)
+{
+    struct making m;
+    make_deltas(&m, owner, id, 0, 1, 1);
+    m.batch.row.agent = dgm_str_from(agent);
+    m.batch.row.created_ms = T0 + created_ms;
+    m.batch.row.status_ms = T0 + 100 - created_ms;
+    m.batch.row.folded = DGM_STR("{\"task\":{}}");
+    m.batch.row.folded_seq = 1;
+    check_ok(append(e, &m.batch, NULL), (dgm_err){0});
+    unmake(&m);
+}
+
+static void a_context_is_read_from_its_newest_task_on(void **state)
+{
+    struct env e = setup(state);
+    add_to_context(&e, alice, "demo", "t1", 1);
+    add_to_context(&e, alice, "demo", "t3", 3);
+    add_to_context(&e, alice, "demo", "t2", 2);
+    add_to_context(&e, alice, "other", "t4", 4);
+    add_to_context(&e, bob, "demo", "t5", 5);
+    struct call c = get_context(&e, alice, "demo", "ctx", 10, 1000);
+    assert_int_equal(c.n, 3);
+    assert_false(c.more);
+    check_str(c.rows[0].id, "t3");
+    check_str(c.rows[1].id, "t2");
+    check_str(c.rows[2].id, "t1");
+    check_str(c.rows[2].folded, "{\"task\":{}}");
+    assert_int_equal(c.rows[2].folded_seq, 1);
+    c = get_context(&e, alice, "demo", "ctx", 2, 1000);
+    assert_int_equal(c.n, 2);
+    assert_true(c.more);
+    check_str(c.rows[1].id, "t2");
+    c = get_context(&e, alice, "demo", "ctx", 10, 12); /* the second one exceeds it */
+    assert_int_equal(c.n, 2);
+    assert_true(c.more);
+    assert_int_equal(get_context(&e, alice, "other", "ctx", 10, 1000).n, 1);
+    assert_int_equal(get_context(&e, bob, "demo", "ctx", 10, 1000).n, 1);
+    assert_int_equal(get_context(&e, nobody, "demo", "ctx", 10, 1000).n, 0);
+    assert_int_equal(get_context(&e, alice, "demo", "ctx2", 10, 1000).n, 0);
+    teardown(&e);
+}
+
+DGM_TEST_MAIN(ON_EVERY(a_context_is_read_from_its_newest_task_on),
+              ON_EVERY(lists_filter_sort_and_count), ON_EVERY(pages_hold_under_concurrent_appends),
               ON_EVERY(a_page_ends_when_it_is_heavy),
               ON_EVERY(unfinished_tasks_are_listed_for_recovery))

@@ -123,12 +123,19 @@ static bool is_unknown(dgm_store *base, dgm_owner owner, dgm_str agent, dgm_str 
 static void submit(dgm_store *base, dgm_job *job)
 {
     static void (*const work[])(struct memory_store *, dgm_job *) = {
-        [DGM_JOB_APPEND] = dgm_memory_append,   [DGM_JOB_TASK] = get_task,
-        [DGM_JOB_RECORDS] = get_records,        [DGM_JOB_TURNS] = get_turns,
-        [DGM_JOB_FIND_TURN] = find_turn,        [DGM_JOB_FIND_DEDUPE] = find_dedupe,
-        [DGM_JOB_LIST] = dgm_memory_list,       [DGM_JOB_UNFINISHED] = dgm_memory_list_unfinished,
-        [DGM_JOB_FIND_CALL] = memory_find_call, [DGM_JOB_GET_NOTE] = dgm_memory_get_note,
-        [DGM_JOB_TRIM] = dgm_memory_trim,       [DGM_JOB_PUT_NOTE] = dgm_memory_put_note,
+        [DGM_JOB_APPEND] = dgm_memory_append,
+        [DGM_JOB_TASK] = get_task,
+        [DGM_JOB_RECORDS] = get_records,
+        [DGM_JOB_TURNS] = get_turns,
+        [DGM_JOB_FIND_TURN] = find_turn,
+        [DGM_JOB_FIND_DEDUPE] = find_dedupe,
+        [DGM_JOB_LIST] = dgm_memory_list,
+        [DGM_JOB_CONTEXT] = dgm_memory_get_context,
+        [DGM_JOB_UNFINISHED] = dgm_memory_list_unfinished,
+        [DGM_JOB_FIND_CALL] = memory_find_call,
+        [DGM_JOB_GET_NOTE] = dgm_memory_get_note,
+        [DGM_JOB_TRIM] = dgm_memory_trim,
+        [DGM_JOB_PUT_NOTE] = dgm_memory_put_note,
     };
     struct memory_store *s = (struct memory_store *)base;
     pthread_mutex_lock(&s->lock);

@@ -205,6 +205,7 @@ struct asked *dgm_memory_find_call(const struct memory_store *s, dgm_owner owner
 void dgm_memory_append(struct memory_store *s, dgm_job *job);
 void dgm_memory_trim(struct memory_store *s, dgm_job *job);
 void dgm_memory_list(struct memory_store *s, dgm_job *job);
+void dgm_memory_get_context(struct memory_store *s, dgm_job *job);
 void dgm_memory_list_unfinished(struct memory_store *s, dgm_job *job);
 void dgm_memory_put_note(struct memory_store *s, dgm_job *job);
 void dgm_memory_get_note(struct memory_store *s, dgm_job *job);

@@ -18,6 +18,13 @@ static int newest_first(const struct task *a, int64_t status_ms, dgm_str id)
     return -compare(task_id(a), id);
 }
 
+static int created_last_first(const struct task *a, const struct task *b)
+{
+    if (a->created_ms != b->created_ms)
+        return a->created_ms > b->created_ms ? -1 : 1;
+    return -compare(task_id(a), task_id(b)); /* ids of tasks ascend */
+}
+
 static int by_owner(const struct task *a, dgm_owner owner, dgm_str id)
 {
     dgm_owner of_a = task_owner(a);
@@ -40,13 +47,17 @@ static bool matches(const struct task *t, const dgm_list_query *q)
 struct page {
     const struct task **tasks; /* sorted; room for one more than the page */
     size_t n, max;
-    bool by_owner;
+    enum { BY_STATUS, BY_OWNER, BY_CREATION } sorted;
 };
 
 static int order(const struct page *p, const struct task *a, const struct task *b)
 {
-    return p->by_owner ? by_owner(a, task_owner(b), task_id(b))
-                       : newest_first(a, b->status_ms, task_id(b));
+    switch (p->sorted) {
+    case BY_OWNER: return by_owner(a, task_owner(b), task_id(b));
+    case BY_CREATION: return created_last_first(a, b);
+    case BY_STATUS: break;
+    }
+    return newest_first(a, b->status_ms, task_id(b));
 }
 
 static void offer(struct page *p, const struct task *t)
@@ -67,18 +78,18 @@ static void offer(struct page *p, const struct task *t)
     p->tasks[low] = t;
 }
 
-static struct page page_of(const struct memory_store *s, size_t size, bool sorted_by_owner)
+static struct page page_of(const struct memory_store *s, size_t size, int sorted)
 {
     size_t max = size < s->tasks.n ? size + 1 : s->tasks.n;
     return (struct page){
-        .tasks = dgm_xmalloc(max * sizeof(struct task *)), .max = max, .by_owner = sorted_by_owner};
+        .tasks = dgm_xmalloc(max * sizeof(struct task *)), .max = max, .sorted = sorted};
 }
 
-static void take_page(dgm_job *job, struct page *p, size_t size)
+static void take_page(dgm_job *job, struct page *p, size_t size, size_t max_bytes)
 {
     size_t bytes = 0, i = 0;
     job->got.rows.at = dgm_new_n(dgm_job_arena(job), dgm_task_row, p->n);
-    for (; i < p->n && i < size && bytes < DGM_MAX_STORE_PAGE_BYTES; i++) {
+    for (; i < p->n && i < size && bytes < max_bytes; i++) {
         dgm_task_row *row = &job->got.rows.at[i];
         *row = task_row(p->tasks[i]);
         if (job->kind == DGM_JOB_UNFINISHED)
@@ -104,7 +115,7 @@ static void look_at(dgm_job *job, struct page *p, const struct task *t)
 void dgm_memory_list(struct memory_store *s, dgm_job *job)
 {
     const dgm_list_query *q = &job->list;
-    struct page page = page_of(s, q->page_size, false);
+    struct page page = page_of(s, q->page_size, BY_STATUS);
     dgm_table_node *at;
     if (q->context_id.n) { /* every request of some frontends asks for its context's newest */
         at = dgm_table_first(&s->contexts, dgm_memory_context_hash(q->owner, q->context_id));
@@ -116,13 +127,13 @@ void dgm_memory_list(struct memory_store *s, dgm_job *job)
                 look_at(job, &page, (struct task *)at);
         }
     }
-    take_page(job, &page, q->page_size);
+    take_page(job, &page, q->page_size, DGM_MAX_STORE_PAGE_BYTES);
 }
 
 void dgm_memory_list_unfinished(struct memory_store *s, dgm_job *job)
 {
     const dgm_task_row *after = job->unfinished.has_after ? &job->unfinished.after : NULL;
-    struct page page = page_of(s, job->unfinished.page_size, true);
+    struct page page = page_of(s, job->unfinished.page_size, BY_OWNER);
     for (size_t i = 0; i < s->tasks.cap; i++) {
         for (dgm_table_node *at = s->tasks.slots[i]; at; at = at->next) {
             const struct task *t = (struct task *)at;
@@ -131,5 +142,21 @@ void dgm_memory_list_unfinished(struct memory_store *s, dgm_job *job)
                 offer(&page, t);
         }
     }
-    take_page(job, &page, job->unfinished.page_size);
+    take_page(job, &page, job->unfinished.page_size, DGM_MAX_STORE_PAGE_BYTES);
+}
+
+void dgm_memory_get_context(struct memory_store *s, dgm_job *job)
+{
+    dgm_owner owner = job->context.owner;
+    dgm_str context_id = job->context.context_id;
+    struct page page = page_of(s, job->context.max, BY_CREATION);
+    dgm_table_node *at = dgm_table_first(&s->contexts, dgm_memory_context_hash(owner, context_id));
+    for (; at; at = at->next) {
+        const struct task *t = task_in_context(at);
+        if (memory_same_owner(task_owner(t), owner) &&
+            dgm_str_eq(task_agent(t), job->context.agent) &&
+            dgm_str_eq(task_context(t), context_id))
+            offer(&page, t);
+    }
+    take_page(job, &page, job->context.max, job->context.max_bytes);
 }

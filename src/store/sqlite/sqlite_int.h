@@ -24,110 +24,116 @@
 
 /* ---- connections ----------------------------------------------------------------------------------- */
 
-#define DGM_SQL_STATEMENTS(X)                                                                          \
-    /* the writer's */                                                                                 \
-    X(BEGIN, "BEGIN IMMEDIATE")                                                                        \
-    X(COMMIT, "COMMIT")                                                                                \
-    X(ROLLBACK, "ROLLBACK")                                                                            \
-    X(TASK_LAST, "SELECT coalesce(max(n),0) FROM tasks")                                               \
+#define DGM_SQL_STATEMENTS(X)                                                                                        \
+    /* the writer's */                                                                                               \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                                      \
+    X(COMMIT, "COMMIT")                                                                                              \
+    X(ROLLBACK, "ROLLBACK")                                                                                          \
+    X(TASK_LAST, "SELECT coalesce(max(n),0) FROM tasks")                                                             \
     /* All rows of a batch at once, from the tables of sqlite_rows.c. OR FAIL: what fails is rolled  \
-     * back as a whole anyway, and SQLite need not be able to undo the statement alone. */ \
-    X(TASKS_INSERT,                                                                                    \
-      "INSERT OR FAIL INTO tasks(n,tenant,principal,id,context,agent,state,created_ms,status_ms,"      \
-      "last_seq) SELECT n,tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq"       \
-      " FROM batch_tasks")                                                                             \
-    X(LOG_INSERT, "INSERT OR FAIL INTO log(at,n,bytes) SELECT at,n,bytes FROM batch_log")              \
-    X(TURNS_PUT,                                                                                       \
-      "INSERT OR FAIL INTO turns(at,first_seq,last_seq,ended_ms,protocol,caller,request,previous,"     \
-      "message,scope,known_ms,digest) SELECT at,first_seq,last_seq,ended_ms,protocol,caller,"          \
-      "request,previous,message,scope,known_ms,digest FROM batch_turns WHERE true"                     \
-      " ON CONFLICT(at) DO UPDATE SET first_seq=excluded.first_seq,last_seq=excluded.last_seq,"        \
-      "ended_ms=excluded.ended_ms,protocol=excluded.protocol,caller=excluded.caller,"                  \
-      "request=excluded.request,previous=excluded.previous,"                                           \
-      "message=iif(excluded.message<>'',excluded.message,message),"                                    \
-      "scope=iif(excluded.message<>'',excluded.scope,scope),"                                          \
-      "known_ms=iif(excluded.message<>'',excluded.known_ms,known_ms),"                                 \
-      "digest=iif(excluded.message<>'',excluded.digest,digest)")                                       \
-    X(FOLDS_PUT,                                                                                       \
-      "INSERT OR FAIL INTO folds(task,seq,body) SELECT task,seq,body FROM batch_folds"                 \
-      " WHERE true ON CONFLICT(task) DO UPDATE SET seq=excluded.seq,body=excluded.body")               \
-    /* the one before goes, so that the newest has the highest number */                               \
-    X(CALLS_PUT, "INSERT OR REPLACE INTO calls(call,tenant,principal,agent,task)"                      \
-                 " SELECT call,tenant,principal,agent,task FROM batch_calls")                          \
-    X(TASK_FIND,                                                                                       \
-      "SELECT n,last_seq,state,status_ms FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")       \
-    X(TASK_UPDATE, "UPDATE tasks SET last_seq=?2,state=?3,status_ms=?4 WHERE n=?1")                    \
-    /* a delta leaves state and time alone, and so every index */                                      \
-    X(TASK_GROW, "UPDATE tasks SET last_seq=?2 WHERE n=?1")                                            \
-    /* a message id again: the turn it belonged to until now */                                        \
-    X(TAKEN_FIND, "SELECT r.at,t.context FROM turns r JOIN tasks t ON t.n=r.at>>32"                    \
-                  " WHERE r.message=?1 AND r.scope=?2 AND r.message<>'' AND t.tenant=?3"               \
-                  " AND t.principal=?4 AND t.agent=?5 ORDER BY r.at DESC LIMIT 1")                     \
-    X(TAKEN_CHANGE, "UPDATE turns SET message=?2,scope=?3 WHERE at=?1")                                \
-    X(PROBE, "INSERT OR REPLACE INTO probe(n,bytes) VALUES(1,zeroblob(?1))")                           \
-    /* those that have a log: others are trimmed */                                                    \
-    X(TRIM_NEXT, "SELECT l.n,t.created_ms,f.seq FROM (SELECT at>>32 AS n FROM log WHERE at>=?1"        \
-                 " ORDER BY at LIMIT 1) l LEFT JOIN tasks t ON t.n=l.n LEFT JOIN folds f"              \
-                 " ON f.task=l.n")                                                                     \
-    X(TRIM_TURNS, "SELECT at,last_seq,ended_ms FROM turns WHERE at BETWEEN ?1 AND ?2"                  \
-                  " AND (last_seq=0 OR first_seq<=last_seq) ORDER BY at")                              \
-    X(TRIM_LOG, "DELETE FROM log WHERE at>=?1 AND at<=?2 AND at+n-1<=?2")                              \
-    /* without what they say; gone unless their message id or their number is needed */                \
-    X(TRIM_EMPTY, "UPDATE turns SET first_seq=last_seq+1,ended_ms=0,protocol='',caller='',"            \
-                  "request='',previous='' WHERE at BETWEEN ?1 AND ?2 AND first_seq<=last_seq")         \
-    X(TRIM_GONE, "DELETE FROM turns WHERE at BETWEEN ?1 AND ?2 AND message=''"                         \
-                 " AND at<(SELECT max(at) FROM turns WHERE at<=?3)")                                   \
-    X(OLD_TASKS, "SELECT n,state,status_ms,created_ms FROM tasks WHERE n>=?1 ORDER BY n")              \
-    X(DELETE_LOG, "DELETE FROM log WHERE at BETWEEN ?1 AND ?2")                                        \
-    X(DELETE_TURNS, "DELETE FROM turns WHERE at BETWEEN ?1 AND ?2")                                    \
-    X(DELETE_FOLD, "DELETE FROM folds WHERE task=?1")                                                  \
-    X(DELETE_CALLS, "DELETE FROM calls WHERE task=?1")                                                 \
-    X(DELETE_TASK, "DELETE FROM tasks WHERE n=?1")                                                     \
-    X(NOTE_PUT,                                                                                        \
-      "INSERT INTO notes(name,kind,tenant,principal,text,expires_ms) VALUES(?4,?3,?1,?2,?5,?6)"        \
-      " ON CONFLICT(name,kind,tenant,principal) DO UPDATE SET text=excluded.text,"                     \
-      "expires_ms=excluded.expires_ms")                                                                \
-    X(NOTE_DELETE, "DELETE FROM notes WHERE tenant=?1 AND principal=?2 AND kind=?3 AND name=?4")       \
-    X(NOTES_EXPIRE, "DELETE FROM notes WHERE n IN (SELECT n FROM notes WHERE expires_ms>0"             \
-                    " AND expires_ms<=?1 ORDER BY expires_ms LIMIT ?2)")                               \
-    /* the readers' */                                                                                 \
-    X(TASK_GET,                                                                                        \
-      "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"           \
-      "t.last_seq,f.seq,f.body FROM tasks t LEFT JOIN folds f ON f.task=t.n"                           \
-      " WHERE t.tenant=?1 AND t.principal=?2 AND t.id=?3")                                             \
-    X(FOLD_GET, "SELECT seq,body FROM folds WHERE task=?1")                                            \
-    X(TASK_N, "SELECT n FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")                        \
-    X(LOG_FROM, "SELECT at,n,bytes FROM log WHERE at>=coalesce((SELECT max(at) FROM log"               \
-                " WHERE at BETWEEN ?1 AND ?2),?1) AND at<=?3 ORDER BY at")                             \
-    /* of those without records the last, for its number */                                            \
-    X(TURNS_GET, "SELECT at,first_seq,last_seq,protocol,caller,request,previous FROM turns"            \
-                 " WHERE at BETWEEN ?1 AND ?2 AND (last_seq=0 OR first_seq<=last_seq OR at=("          \
-                 "SELECT max(at) FROM turns WHERE at BETWEEN ?1 AND ?2 AND last_seq>0"                 \
-                 " AND first_seq>last_seq)) ORDER BY at")                                              \
-    X(TURN_FIND,                                                                                       \
-      "SELECT r.at,r.first_seq,r.last_seq,r.protocol,r.caller,r.request,r.previous,t.id"               \
-      " FROM turns r JOIN tasks t ON t.n=r.at>>32 WHERE r.caller=?4 AND r.protocol=?3"                 \
-      " AND r.caller<>'' AND t.tenant=?1 AND t.principal=?2 AND (?5='' OR t.agent=?5)"                 \
-      " ORDER BY r.at DESC LIMIT 1")                                                                   \
-    X(CALL_FIND,                                                                                       \
-      "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"           \
-      "t.last_seq,f.seq,f.body FROM calls c JOIN tasks t ON t.n=c.task"                                \
-      " LEFT JOIN folds f ON f.task=t.n WHERE c.call=?3 AND c.tenant=?1 AND c.principal=?2"            \
-      " AND (?4='' OR c.agent=?4) ORDER BY c.n DESC LIMIT 1")                                          \
-    X(NOTE_GET, "SELECT text,expires_ms FROM notes WHERE tenant=?1 AND principal=?2 AND kind=?3 "      \
-                "AND name=?4")                                                                         \
-    X(DEDUPE_GET,                                                                                      \
-      "SELECT r.digest,t.id,r.at,r.known_ms,t.context FROM turns r JOIN tasks t ON t.n=r.at>>32"       \
-      " WHERE r.message=?1 AND r.scope=?2 AND r.message<>'' AND t.tenant=?3 AND t.principal=?4"        \
-      " AND t.agent=?5 ORDER BY r.at DESC")                                                            \
-    X(KNOWN, "SELECT message,scope FROM turns INDEXED BY turns_by_message WHERE message<>''")          \
-    X(UNFINISHED,                                                                                      \
-      "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"            \
-      " FROM tasks INDEXED BY tasks_unfinished WHERE state<3"                                          \
-      " AND (tenant,principal,id)>(?1,?2,?3) ORDER BY tenant,principal,id LIMIT ?4")                   \
-    X(UNFINISHED_FIRST,                                                                                \
-      "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"            \
-      " FROM tasks INDEXED BY tasks_unfinished WHERE state<3"                                          \
+     * back as a whole anyway, and SQLite need not be able to undo the statement alone. */               \
+    X(TASKS_INSERT,                                                                                                  \
+      "INSERT OR FAIL INTO tasks(n,tenant,principal,id,context,agent,state,created_ms,status_ms,"                    \
+      "last_seq) SELECT n,tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq"                     \
+      " FROM batch_tasks")                                                                                           \
+    X(LOG_INSERT, "INSERT OR FAIL INTO log(at,n,bytes) SELECT at,n,bytes FROM batch_log")                            \
+    X(TURNS_PUT,                                                                                                     \
+      "INSERT OR FAIL INTO turns(at,first_seq,last_seq,ended_ms,protocol,caller,request,previous,"                   \
+      "message,scope,known_ms,digest) SELECT at,first_seq,last_seq,ended_ms,protocol,caller,"                        \
+      "request,previous,message,scope,known_ms,digest FROM batch_turns WHERE true"                                   \
+      " ON CONFLICT(at) DO UPDATE SET first_seq=excluded.first_seq,last_seq=excluded.last_seq,"                      \
+      "ended_ms=excluded.ended_ms,protocol=excluded.protocol,caller=excluded.caller,"                                \
+      "request=excluded.request,previous=excluded.previous,"                                                         \
+      "message=iif(excluded.message<>'',excluded.message,message),"                                                  \
+      "scope=iif(excluded.message<>'',excluded.scope,scope),"                                                        \
+      "known_ms=iif(excluded.message<>'',excluded.known_ms,known_ms),"                                               \
+      "digest=iif(excluded.message<>'',excluded.digest,digest)")                                                     \
+    X(FOLDS_PUT,                                                                                                     \
+      "INSERT OR FAIL INTO folds(task,seq,body) SELECT task,seq,body FROM batch_folds"                               \
+      " WHERE true ON CONFLICT(task) DO UPDATE SET seq=excluded.seq,body=excluded.body")                             \
+    /* the one before goes, so that the newest has the highest number */                                             \
+    X(CALLS_PUT, "INSERT OR REPLACE INTO calls(call,tenant,principal,agent,task)"                                    \
+                 " SELECT call,tenant,principal,agent,task FROM batch_calls")                                        \
+    X(TASK_FIND,                                                                                                     \
+      "SELECT n,last_seq,state,status_ms FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")                     \
+    X(TASK_UPDATE, "UPDATE tasks SET last_seq=?2,state=?3,status_ms=?4 WHERE n=?1")                                  \
+    /* a delta leaves state and time alone, and so every index */                                                    \
+    X(TASK_GROW, "UPDATE tasks SET last_seq=?2 WHERE n=?1")                                                          \
+    /* a message id again: the turn it belonged to until now */                                                      \
+    X(TAKEN_FIND, "SELECT r.at,t.context FROM turns r JOIN tasks t ON t.n=r.at>>32"                                  \
+                  " WHERE r.message=?1 AND r.scope=?2 AND r.message<>'' AND t.tenant=?3"                             \
+                  " AND t.principal=?4 AND t.agent=?5 ORDER BY r.at DESC LIMIT 1")                                   \
+    X(TAKEN_CHANGE, "UPDATE turns SET message=?2,scope=?3 WHERE at=?1")                                              \
+    X(PROBE, "INSERT OR REPLACE INTO probe(n,bytes) VALUES(1,zeroblob(?1))")                                         \
+    /* those that have a log: others are trimmed */                                                                  \
+    X(TRIM_NEXT, "SELECT l.n,t.created_ms,f.seq FROM (SELECT at>>32 AS n FROM log WHERE at>=?1"                      \
+                 " ORDER BY at LIMIT 1) l LEFT JOIN tasks t ON t.n=l.n LEFT JOIN folds f"                            \
+                 " ON f.task=l.n")                                                                                   \
+    X(TRIM_TURNS, "SELECT at,last_seq,ended_ms FROM turns WHERE at BETWEEN ?1 AND ?2"                                \
+                  " AND (last_seq=0 OR first_seq<=last_seq) ORDER BY at")                                            \
+    X(TRIM_LOG, "DELETE FROM log WHERE at>=?1 AND at<=?2 AND at+n-1<=?2")                                            \
+    /* without what they say; gone unless their message id or their number is needed */                              \
+    X(TRIM_EMPTY, "UPDATE turns SET first_seq=last_seq+1,ended_ms=0,protocol='',caller='',"                          \
+                  "request='',previous='' WHERE at BETWEEN ?1 AND ?2 AND first_seq<=last_seq")                       \
+    X(TRIM_GONE, "DELETE FROM turns WHERE at BETWEEN ?1 AND ?2 AND message=''"                                       \
+                 " AND at<(SELECT max(at) FROM turns WHERE at<=?3)")                                                 \
+    X(OLD_TASKS, "SELECT n,state,status_ms,created_ms FROM tasks WHERE n>=?1 ORDER BY n")                            \
+    X(DELETE_LOG, "DELETE FROM log WHERE at BETWEEN ?1 AND ?2")                                                      \
+    X(DELETE_TURNS, "DELETE FROM turns WHERE at BETWEEN ?1 AND ?2")                                                  \
+    X(DELETE_FOLD, "DELETE FROM folds WHERE task=?1")                                                                \
+    X(DELETE_CALLS, "DELETE FROM calls WHERE task=?1")                                                               \
+    X(DELETE_TASK, "DELETE FROM tasks WHERE n=?1")                                                                   \
+    X(NOTE_PUT,                                                                                                      \
+      "INSERT INTO notes(name,kind,tenant,principal,text,expires_ms) VALUES(?4,?3,?1,?2,?5,?6)"                      \
+      " ON CONFLICT(name,kind,tenant,principal) DO UPDATE SET text=excluded.text,"                                   \
+      "expires_ms=excluded.expires_ms")                                                                              \
+    X(NOTE_DELETE, "DELETE FROM notes WHERE tenant=?1 AND principal=?2 AND kind=?3 AND name=?4")                     \
+    X(NOTES_EXPIRE, "DELETE FROM notes WHERE n IN (SELECT n FROM notes WHERE expires_ms>0"                           \
+                    " AND expires_ms<=?1 ORDER BY expires_ms LIMIT ?2)")                                             \
+    /* the readers' */                                                                                               \
+    X(TASK_GET,                                                                                                      \
+      "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"                         \
+      "t.last_seq,f.seq,f.body FROM tasks t LEFT JOIN folds f ON f.task=t.n"                                         \
+      " WHERE t.tenant=?1 AND t.principal=?2 AND t.id=?3")                                                           \
+    /* The index has the order, and the folded Tasks are read one by one: only as many rows are read as are used. */ \
+    X(CONTEXT_GET,                                                                                                   \
+      "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"                         \
+      "t.last_seq,f.seq,f.body FROM tasks t INDEXED BY tasks_by_context"                                             \
+      " LEFT JOIN folds f ON f.task=t.n WHERE t.context=?4 AND t.tenant=?1 AND t.principal=?2"                       \
+      " AND t.agent=?3 ORDER BY t.created_ms DESC,t.n DESC LIMIT ?5")                                                \
+    X(FOLD_GET, "SELECT seq,body FROM folds WHERE task=?1")                                                          \
+    X(TASK_N, "SELECT n FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")                                      \
+    X(LOG_FROM, "SELECT at,n,bytes FROM log WHERE at>=coalesce((SELECT max(at) FROM log"                             \
+                " WHERE at BETWEEN ?1 AND ?2),?1) AND at<=?3 ORDER BY at")                                           \
+    /* of those without records the last, for its number */                                                          \
+    X(TURNS_GET, "SELECT at,first_seq,last_seq,protocol,caller,request,previous FROM turns"                          \
+                 " WHERE at BETWEEN ?1 AND ?2 AND (last_seq=0 OR first_seq<=last_seq OR at=("                        \
+                 "SELECT max(at) FROM turns WHERE at BETWEEN ?1 AND ?2 AND last_seq>0"                               \
+                 " AND first_seq>last_seq)) ORDER BY at")                                                            \
+    X(TURN_FIND,                                                                                                     \
+      "SELECT r.at,r.first_seq,r.last_seq,r.protocol,r.caller,r.request,r.previous,t.id"                             \
+      " FROM turns r JOIN tasks t ON t.n=r.at>>32 WHERE r.caller=?4 AND r.protocol=?3"                               \
+      " AND r.caller<>'' AND t.tenant=?1 AND t.principal=?2 AND (?5='' OR t.agent=?5)"                               \
+      " ORDER BY r.at DESC LIMIT 1")                                                                                 \
+    X(CALL_FIND,                                                                                                     \
+      "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"                         \
+      "t.last_seq,f.seq,f.body FROM calls c JOIN tasks t ON t.n=c.task"                                              \
+      " LEFT JOIN folds f ON f.task=t.n WHERE c.call=?3 AND c.tenant=?1 AND c.principal=?2"                          \
+      " AND (?4='' OR c.agent=?4) ORDER BY c.n DESC LIMIT 1")                                                        \
+    X(NOTE_GET, "SELECT text,expires_ms FROM notes WHERE tenant=?1 AND principal=?2 AND kind=?3 "                    \
+                "AND name=?4")                                                                                       \
+    X(DEDUPE_GET,                                                                                                    \
+      "SELECT r.digest,t.id,r.at,r.known_ms,t.context FROM turns r JOIN tasks t ON t.n=r.at>>32"                     \
+      " WHERE r.message=?1 AND r.scope=?2 AND r.message<>'' AND t.tenant=?3 AND t.principal=?4"                      \
+      " AND t.agent=?5 ORDER BY r.at DESC")                                                                          \
+    X(KNOWN, "SELECT message,scope FROM turns INDEXED BY turns_by_message WHERE message<>''")                        \
+    X(UNFINISHED,                                                                                                    \
+      "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"                          \
+      " FROM tasks INDEXED BY tasks_unfinished WHERE state<3"                                                        \
+      " AND (tenant,principal,id)>(?1,?2,?3) ORDER BY tenant,principal,id LIMIT ?4")                                 \
+    X(UNFINISHED_FIRST,                                                                                              \
+      "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"                          \
+      " FROM tasks INDEXED BY tasks_unfinished WHERE state<3"                                                        \
       " ORDER BY tenant,principal,id LIMIT ?4")
 
 typedef enum dgm_sql {
@@ -188,7 +194,7 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
 dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err);
 
 /* The version of the tables: how many migrations there are. */
-#define DGM_SCHEMA_VERSION 4
+#define DGM_SCHEMA_VERSION 5
 
 /* Makes or brings up to date what the file holds; it is of this version, and not newer. */
 int dgm_schema_migrate(dgm_conn *c, int version);

@@ -361,12 +361,13 @@ static void read_folded(dgm_conn *c, dgm_job *job, int64_t task, dgm_task_row *r
 }
 
 /* Rows until the page is full; one more is asked for to know whether there are more. */
-static void take_page(dgm_conn *c, dgm_job *job, sqlite3_stmt *st, size_t page_size)
+static void take_page(dgm_conn *c, dgm_job *job, sqlite3_stmt *st, size_t page_size,
+                      size_t max_bytes)
 {
     size_t n = 0, cap = 0, bytes = 0;
     dgm_task_row *rows = NULL;
     while (!job->code && sqlite3_step(st) == SQLITE_ROW) {
-        if (n == page_size || bytes >= DGM_MAX_STORE_PAGE_BYTES) {
+        if (n == page_size || bytes >= max_bytes) {
             job->got.rows.more = true;
             break;
         }
@@ -395,7 +396,7 @@ static void list(dgm_conn *c, dgm_job *job)
     }
     sqlite3_stmt *st = list_sql(c, job, false, filters | (job->list.after_id.n ? LIST_AFTER : 0u));
     if (st)
-        take_page(c, job, st, job->list.page_size);
+        take_page(c, job, st, job->list.page_size, DGM_MAX_STORE_PAGE_BYTES);
     if (!job->code && (st = list_sql(c, job, true, filters))) {
         if (sqlite3_step(st) == SQLITE_ROW)
             job->got.rows.total = (size_t)sqlite3_column_int64(st, 0);
@@ -416,7 +417,20 @@ static void list_unfinished(dgm_conn *c, dgm_job *job)
         dgm_bind_str(st, 3, job->unfinished.after.id);
     }
     sqlite3_bind_int64(st, 4, (int64_t)job->unfinished.page_size + 1);
-    take_page(c, job, st, job->unfinished.page_size);
+    take_page(c, job, st, job->unfinished.page_size, DGM_MAX_STORE_PAGE_BYTES);
+}
+
+static void get_context(dgm_conn *c, dgm_job *job)
+{
+    sqlite3_stmt *st = sql(c, job, DGM_SQL_CONTEXT_GET);
+    if (!st)
+        return;
+    dgm_bind_str(st, 1, job->context.owner.tenant);
+    dgm_bind_str(st, 2, job->context.owner.principal);
+    dgm_bind_str(st, 3, job->context.agent);
+    dgm_bind_str(st, 4, job->context.context_id);
+    sqlite3_bind_int64(st, 5, (int64_t)job->context.max + 1);
+    take_page(c, job, st, job->context.max, job->context.max_bytes);
 }
 
 void dgm_conn_read(dgm_conn *c, dgm_job *job)
@@ -431,6 +445,7 @@ void dgm_conn_read(dgm_conn *c, dgm_job *job)
     case DGM_JOB_FIND_CALL: sqlite_read_find_call(c, job); break;
     case DGM_JOB_GET_NOTE: dgm_conn_read_note(c, job); break;
     case DGM_JOB_LIST: list(c, job); break;
+    case DGM_JOB_CONTEXT: get_context(c, job); break;
     case DGM_JOB_UNFINISHED: list_unfinished(c, job); break;
     case DGM_JOB_APPEND:
     case DGM_JOB_PUT_NOTE:

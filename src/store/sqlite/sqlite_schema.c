@@ -91,6 +91,10 @@ static const struct migration {
      "CREATE UNIQUE INDEX notes_by_name ON notes(name,kind,tenant,principal);"
      "CREATE INDEX notes_by_expiry ON notes(expires_ms) WHERE expires_ms>0;"},
     {"folded Tasks without progress texts", "", dgm_schema_migrate_folds},
+    {"the tasks of a context in the order of their creation",
+     "DROP INDEX tasks_by_context;"
+     "CREATE INDEX tasks_by_context ON tasks(context,tenant,principal,agent,created_ms);",
+     NULL},
 };
 #define N_MIGRATIONS DGM_SCHEMA_VERSION
 _Static_assert(sizeof migrations / sizeof *migrations == N_MIGRATIONS, "one per version");

@@ -211,7 +211,39 @@ static void folded_tasks_of_the_third_version_are_brought_up_to_date(void **stat
         dgm_store_close(e.store);
         e.store = NULL;
     }
-    assert_int_equal(ask_number(db_path(&e), "SELECT max(version) FROM migrations"), 4);
+    assert_int_equal(ask_number(db_path(&e), "SELECT max(version) FROM migrations"),
+                     DGM_SCHEMA_VERSION);
+    teardown(&e);
+}
+
+/* ---- plans ---------------------------------------------------------------------------------------------------- */
+
+#define X(name, text) [DGM_SQL_##name] = text,
+static const char *const statements[] = {DGM_SQL_STATEMENTS(X)};
+#undef X
+
+/* The history of a context costs as much as the rows that are used: no table is scanned, nothing is sorted. */
+static void the_tasks_of_a_context_are_read_by_an_index(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    char sql[1024], plan[1024] = "";
+    snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", statements[DGM_SQL_CONTEXT_GET]);
+    assert_int_equal(sqlite3_open(db_path(&e), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        size_t n = strlen(plan);
+        snprintf(plan + n, sizeof plan - n, "%s\n", (const char *)sqlite3_column_text(st, 3));
+    }
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    if (!strstr(plan, "SEARCH t USING INDEX tasks_by_context (context=? AND tenant=? AND "
+                      "principal=? AND agent=?)") ||
+        !strstr(plan, "SEARCH f USING INTEGER PRIMARY KEY") || strstr(plan, "SCAN") ||
+        strstr(plan, "B-TREE"))
+        fail_msg("%s", plan);
     teardown(&e);
 }
 
@@ -250,4 +282,5 @@ static void notes_that_expired_leave_the_database(void **state)
 DGM_TEST_MAIN(dgm_test(tables_of_the_first_version_are_brought_up_to_date),
               dgm_test(tables_of_the_second_version_are_brought_up_to_date),
               dgm_test_holds(folded_tasks_of_the_third_version_are_brought_up_to_date, "R004-25"),
+              dgm_test(the_tasks_of_a_context_are_read_by_an_index),
               dgm_test(notes_that_expired_leave_the_database))
