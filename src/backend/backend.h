@@ -154,10 +154,12 @@ size_t dgm_settings_check(const dgm_json *config, const dgm_setting *rows, void 
 
 /* An agent type. */
 typedef struct dgm_backend {
-    const char *type;  /* "demo": in configs and --agent */
-    const char *about; /* one line for a person */
-    bool can_resume;   /* a run may go on after a restart of the process */
-    bool foreign;      /* a third-party program makes the events: their faults become warnings */
+    const char *type;   /* "demo": in configs and --agent */
+    const char *about;  /* one line for a person */
+    bool can_resume;    /* a run may go on after a restart of the process */
+    bool wants_history; /* it reads input.history */
+    dgm_reply reply;    /* how its agents answer, unless the configuration says otherwise */
+    bool foreign;       /* a third-party program makes the events: their faults become warnings */
     const dgm_setting *settings; /* ends with a row of zeros; NULL: none */
     /* config: the agent's own settings, an object or NULL; errors carry a pointer into it. */
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
