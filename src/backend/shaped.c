@@ -579,12 +579,28 @@ static void shape_report_fault(dgm_run *run, const dgm_run_fault *fault)
     dgm_run_report(s->outer, fault);
 }
 
-static const dgm_run_ops shape_ops = {.emit = on_emit,
-                                      .end = on_end,
-                                      .is_full = on_is_full,
-                                      .note = on_note,
-                                      .has_read = on_has_read,
-                                      .fault = shape_report_fault};
+static void shape_remember(dgm_run *run, dgm_run_scope scope, dgm_str text,
+                           void (*stored)(void *arg, dgm_code code), void *arg)
+{
+    dgm_run *outer = ((struct shape *)run)->outer;
+    outer->ops->remember(outer, scope, text, stored, arg);
+}
+
+static void shape_recall(dgm_run *run, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
+                         void *arg)
+{
+    dgm_run *outer = ((struct shape *)run)->outer;
+    outer->ops->recall(outer, scope, found, arg);
+}
+
+#define SHAPE_OPS                                                                                  \
+    .emit = on_emit, .end = on_end, .is_full = on_is_full, .note = on_note,                        \
+    .has_read = on_has_read, .fault = shape_report_fault
+
+static const dgm_run_ops shape_ops = {SHAPE_OPS, .remember = shape_remember,
+                                      .recall = shape_recall};
+/* Of an outer run that stores nothing. */
+static const dgm_run_ops shape_ops_without_store = {SHAPE_OPS};
 
 /* ---- from outside ---------------------------------------------------------------------------------------- */
 
@@ -634,7 +650,7 @@ void dgm_shaped_start(void *agent, dgm_run *run)
     }
     struct shape *s = dgm_new(run->arena, struct shape);
     s->run = *run;
-    s->run.ops = &shape_ops;
+    s->run.ops = run->ops->remember && run->ops->recall ? &shape_ops : &shape_ops_without_store;
     s->run.agent_data = NULL;
     s->outer = run;
     s->shaped = x;

@@ -163,9 +163,11 @@ static void live_handle_disconnect(struct live *l, struct call *c)
 static void live_handle_settle(struct live *l, struct call *c)
 {
     dgm_err err = {0};
-    bool unfinished = !l->run && !dgm_state_is_terminal(l->task_state) &&
-                      !dgm_state_is_interrupted(l->task_state) && !l->agent->backend->can_resume;
-    if (unfinished && dgm_live_end_task(l, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err))
+    bool unfinished = !l->run && l->state == LIVE_READY && !dgm_state_is_terminal(l->task_state) &&
+                      !dgm_state_is_interrupted(l->task_state);
+    bool is_resumed = unfinished && l->agent->backend->can_resume && dgm_core_run_resume(l);
+    if (unfinished && !is_resumed &&
+        dgm_live_end_task(l, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err))
         dgm_call_refuse(c, &err);
     else
         dgm_live_answer_when_published(l, c, l->log->last);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "core/log.h"
+#include "model/conversation.h"
 #include "model/owner.h"
 
 typedef struct dgm_core dgm_core;
@@ -25,6 +26,7 @@ typedef struct dgm_core_agent {
     bool foreign; /* third-party: faults are warnings */
     bool dedupe;  /* a resent message finds its first turn */
     bool keep_transitory;
+    dgm_history_limits history; /* of the conversation that it gets; 0 messages: none is read */
 } dgm_core_agent;
 
 /* Of one task. */

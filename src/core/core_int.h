@@ -11,6 +11,8 @@
  *   resend.c      the same message again: messages that are not stored yet, and the answer to a copy
  *   run.c         an execution of an agent for a turn: its states; its events become records
  *   run_fill.c    the rules for its events; their ids, times and marks
+ *   history.c     the conversation that its agent gets
+ *   run_notes.c   texts that its agent stores for later runs
  *   list.c        pages of tasks
  *   server_life.c recovery, retention, drain
  */
@@ -324,23 +326,37 @@ struct run {
     struct live *live;   /* NULL while undecided, and for a Message answer */
     struct call *caller; /* the send: answered when the turn has its first record; then NULL */
     dgm_run_input input;
-    dgm_message *message;    /* of the input; NULL: not needed any more */
-    dgm_record *task_before; /* what input.task was decoded from */
-    dgm_arena *arena;        /* of the run */
-    dgm_arena *given;        /* of the message and what came with it */
-    dgm_arena *scratch;      /* of the event it emits; NULL in between */
-    dgm_guard guard;         /* removes the server's metadata from what the agent emits */
-    unsigned warned;         /* rules it broke that were reported, a bit each */
+    dgm_message *
+        message; /* of the input; NULL: not needed any more. The input may have a copy, without a transcript */
+    dgm_record *task_before;     /* what input.task was decoded from */
+    dgm_arena *arena;            /* of the run */
+    dgm_arena *given;            /* of the message and what came with it */
+    dgm_arena *past;             /* of input.history; NULL: it is empty */
+    struct run_history *reading; /* the agent is started when it was read: history.c */
+    dgm_arena *scratch;          /* of the event it emits; NULL in between */
+    dgm_guard guard;             /* removes the server's metadata from what the agent emits */
+    unsigned warned;             /* rules it broke that were reported, a bit each */
     enum run_state state : 8;
+    bool is_started;  /* start() was called */
     bool is_starting; /* start() has not returned: if the run ends, it is finished then */
+    bool is_late;     /* its caller waits no longer for its first event */
     bool has_read;    /* the agent has read its input */
     int64_t now;      /* the time of the event that is handled */
     const char *error;
+    struct run_note *notes; /* requests that the store has not answered: run_notes.c */
 };
 
 /* live NULL: for a task that is not there yet. before: the Task before this turn, a reference that is
  * taken over; may be NULL. */
 void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_record *before);
+/* The process before this one ended in the middle of the task's last turn: its run starts again. False: the message of
+ * the turn is unknown. */
+bool dgm_core_run_resume(struct live *l);
+/* Starts its agent, now that its input is complete. */
+void dgm_core_run_begin(struct run *r);
+/* True: its input has the history, if it gets one. False: dgm_core_run_begin is called when it was read. */
+bool dgm_core_history_is_ready(struct run *r, bool is_new_context);
+void dgm_core_history_forget(struct run *r); /* it has ended */
 void dgm_core_run_cancel(struct run *r);
 /* The caller waits no longer: the answer is a task, whatever the agent will emit. Fine when it is decided. */
 void dgm_core_run_make_task(struct run *r);
@@ -349,6 +365,13 @@ void dgm_core_run_abandon(struct run *r);
 void dgm_core_run_drop(struct run *r); /* the process ends: its agent will not hear of it */
 void dgm_core_run_abort(
     struct run *r); /* the server ends: its task fails, its agent is asked to stop */
+
+/* Members of dgm_run_ops. */
+void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,
+                           void (*stored)(void *arg, dgm_code code), void *arg);
+void dgm_core_run_recall(dgm_run *base, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
+                         void *arg);
+void dgm_core_run_forget_notes(struct run *r); /* it has ended: no callback comes any more */
 
 dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e); /* in r->scratch */
 void dgm_core_run_lint(struct run *r, const dgm_event *e);      /* as the agent made it */

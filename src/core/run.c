@@ -56,9 +56,14 @@ static void run_set_ids(struct run *r, dgm_str task_id, dgm_str context_id)
 {
     r->input.task_id = task_id;
     r->input.context_id = context_id;
+    dgm_message *shown = (dgm_message *)(uintptr_t)r->input.message;
     if (r->message) {
         r->message->task_id = task_id;
         r->message->context_id = context_id;
+    }
+    if (shown && shown != r->message) {
+        shown->task_id = task_id;
+        shown->context_id = context_id;
     }
 }
 
@@ -183,7 +188,9 @@ static void run_release_input(struct run *r)
     r->input.message = NULL;
     r->input.metadata = NULL;
     r->input.accepted_output_modes = (dgm_strs){0};
+    r->input.history = (dgm_messages){0};
     dgm_arena_free(dgm_take(r->given));
+    dgm_arena_free(dgm_take(r->past));
 }
 
 /* ---- what agents call ------------------------------------------------------------------------------------------------ */
@@ -308,6 +315,8 @@ static void run_report_fault(dgm_run *base, const dgm_run_fault *what)
 
 void dgm_core_run_drop(struct run *r)
 {
+    dgm_core_run_forget_notes(r);
+    dgm_core_history_forget(r);
     *r->prev = r->next;
     if (r->next)
         r->next->prev = r->prev;
@@ -315,6 +324,7 @@ void dgm_core_run_drop(struct run *r)
     atomic_fetch_sub_explicit(&r->shard->core->running, 1, memory_order_relaxed);
     dgm_record_unref(r->task_before);
     dgm_arena_free(r->given);
+    dgm_arena_free(r->past);
     dgm_arena_free(r->arena); /* r lives in it */
 }
 
@@ -352,6 +362,8 @@ static void run_end(dgm_run *base, const char *error)
         answer_with_error(r, &err);
     }
     run_set_state(r, RUN_ENDED);
+    dgm_core_run_forget_notes(r);
+    dgm_core_history_forget(r);
     if (error)
         r->error = dgm_arena_dup(r->arena, dgm_str_from(error)).p;
     if (!r->is_starting)
@@ -373,8 +385,15 @@ static void run_has_read(dgm_run *base)
     run_release_input(r);
 }
 
-static const dgm_run_ops ops = {run_emit,   run_end,      run_is_full,     run_note,
-                                run_refuse, run_has_read, run_report_fault};
+static const dgm_run_ops ops = {.emit = run_emit,
+                                .end = run_end,
+                                .is_full = run_is_full,
+                                .note = run_note,
+                                .refuse = run_refuse,
+                                .has_read = run_has_read,
+                                .fault = run_report_fault,
+                                .remember = dgm_core_run_remember,
+                                .recall = dgm_core_run_recall};
 
 /* ---- starting and stopping --------------------------------------------------------------------------------------------- */
 
@@ -455,13 +474,59 @@ void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_
         r->caller = c;
         c->send.run = r;
     }
-    bool is_late = !live && c->send.is_late;
-    r->is_starting = true;
+    if (!live && c->send.is_late)
+        r->is_late = true;
+    if (dgm_core_history_is_ready(r, !live && !c->send.asked_context.n))
+        dgm_core_run_begin(r);
+    else if (r->is_late)
+        dgm_core_run_make_task(r);
+}
+
+/* ---- after a restart --------------------------------------------------------------------------------------------------- */
+
+/* That of the last turn: messages that waited for it were not stored. */
+static const dgm_message *last_message_of_user(const dgm_task *task)
+{
+    for (size_t i = task ? task->history.n : 0; i-- > 0;) {
+        if (task->history.at[i].role == DGM_ROLE_USER)
+            return &task->history.at[i];
+    }
+    return NULL;
+}
+
+bool dgm_core_run_resume(struct live *l)
+{
+    struct shard *s = l->shard;
+    dgm_event event = {0};
+    const dgm_message *m = last_message_of_user(dgm_fold_task(l->fold));
+    if (!m)
+        return false;
+    struct call *c = dgm_call_new(s->core, CALL_SEND, l->owner); /* as a run is made of it */
+    c->agent = l->agent;
+    c->send.given = dgm_arena_new();
+    c->send.message = dgm_new(c->send.given, dgm_message);
+    *c->send.message = dgm_message_copy(c->send.given, m);
+    struct run *r = new_run(s, c, l);
+    dgm_arena_free(c->arena);
+    run_set_state(r, RUN_EARLY_TASK); /* its log begins with a `task` event */
+    l->run = r;
+    r->input.is_resumed = true;
+    if ((r->task_before = dgm_live_snapshot(l)) &&
+        !dgm_record_event(r->task_before, r->arena, &event, NULL))
+        r->input.task = event.task;
+    if (dgm_core_history_is_ready(r, false))
+        dgm_core_run_begin(r);
+    return true;
+}
+
+void dgm_core_run_begin(struct run *r)
+{
+    r->is_started = r->is_starting = true;
     r->agent->backend->start(r->agent->agent, &r->base);
     r->is_starting = false;
     if (r->state == RUN_ENDED)
         run_finish(r);
-    else if (is_late)
+    else if (r->is_late)
         dgm_core_run_make_task(r);
 }
 
@@ -499,7 +564,7 @@ void dgm_core_run_cancel(struct run *r)
     r->base.canceled = true;
     if (r->state == RUN_ENDED)
         return;
-    if (r->agent->backend->cancel)
+    if (r->is_started && r->agent->backend->cancel)
         r->agent->backend->cancel(r->agent->agent, &r->base);
     else
         run_end(&r->base, NULL);

@@ -2,7 +2,7 @@
  * core/server_life.c - what the server does on its own: recovery at the start, retention, the drain at the end.
  *
  * Recovery: tasks that a crash left in the middle are found page by page, each on the loop that owns it, and become
- * failed. Those of agents that can resume are left alone.
+ * failed. Runs of agents that can resume start again (dgm_core_run_resume).
  *
  * Drain: every loop ends the readers of tasks that rest ─► runs end by themselves, or time is up: their tasks fail,
  * their agents are asked to stop ─► all of it is stored ─► on_drained

@@ -198,11 +198,18 @@ static inline void on_note(void *user, dgm_str agent, dgm_str task_id, dgm_str l
     n_notes++;
 }
 
+static const dgm_backend *backend_of_agents = &scripted;
+static dgm_history_limits history_of_agents;
+static int64_t keep_tasks_ms;
+
 static inline void start_core(struct env *e, size_t max_log_bytes)
 {
-    static const dgm_core_agent agents[] = {
-        {.id = {"one", 3}, .backend = &scripted, .dedupe = true},
-        {.id = {"two", 3}, .backend = &scripted}};
+    const dgm_core_agent agents[] = {
+        {.id = {"one", 3},
+         .backend = backend_of_agents,
+         .dedupe = true,
+         .history = history_of_agents},
+        {.id = {"two", 3}, .backend = backend_of_agents, .history = history_of_agents}};
     dgm_err err = {0};
     dgm_core_options o = {.loops = e->loops,
                           .store = e->store,
@@ -210,6 +217,7 @@ static inline void start_core(struct env *e, size_t max_log_bytes)
                           .n_agents = 2,
                           .limits = &limits,
                           .retention_ms = retention_ms,
+                          .keep_tasks_ms = keep_tasks_ms,
                           .on_warning = on_warning,
                           .on_note = on_note};
     limits = (dgm_core_limits){max_log_bytes ? max_log_bytes : DGM_MAX_LOG_BYTES,
