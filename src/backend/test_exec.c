@@ -226,13 +226,14 @@ static void it_gets_message_task_metadata_and_ids(void **state)
                        "'env':{'MORE':'x'}", NULL);
     (void)state;
     fake_run(f, "héllo \"you\"");
-    check_has(f->notes, /* the key: sha256 of ["","","agent-1","ctx-1"] */
-              "stderr: {\"message\":{\"messageId\":\"msg-1\",\"contextId\":\"ctx-1\",\"taskId\":"
-              "\"task-1\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"héllo "
-              "\\\"you\\\"\"}]},\"task\":null,\"metadata\":null,\"taskId\":\"task-1\","
-              "\"contextId\":\"ctx-1\",\"contextKey\":\"8a38a8989fc3ac5a53e2a10f7b3f410e\","
-              "\"tenant\":\"\","
-              "\"principal\":\"\",\"acceptedOutputModes\":[]}");
+    check_has(
+        f->notes, /* the key: sha256 of ["","","agent-1","ctx-1"] */
+        "stderr: {\"message\":{\"messageId\":\"msg-1\",\"contextId\":\"ctx-1\",\"taskId\":"
+        "\"task-1\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"héllo "
+        "\\\"you\\\"\"}]},\"task\":null,\"history\":[],\"metadata\":null,\"taskId\":\"task-1\","
+        "\"contextId\":\"ctx-1\",\"contextKey\":\"8a38a8989fc3ac5a53e2a10f7b3f410e\","
+        "\"tenant\":\"\","
+        "\"principal\":\"\",\"acceptedOutputModes\":[]}");
     check_has(f->notes, "task-1 ctx-1 x");
     fake_close(f);
 }

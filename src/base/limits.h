@@ -227,6 +227,10 @@
 /* "page_bytes": a page of items ends when it has this size, after one item at least; has_more is then true. */
 #define DGM_MAX_PAGE_BYTES ((size_t)4 << 20)
 
+/* The largest values of the setting `history` of an agent: the conversation that it gets with every run. */
+#define DGM_MAX_AGENT_HISTORY_MESSAGES 10000
+#define DGM_MAX_AGENT_HISTORY_BYTES DGM_MAX_RECORD_BYTES
+
 /* "history_tasks": tasks of one context whose messages are put together when somebody asks for all of them. */
 #define DGM_MAX_HISTORY_TASKS 1000
 

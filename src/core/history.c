@@ -47,12 +47,12 @@ void dgm_core_history_forget(struct run *r)
 
 /* ---- the messages ------------------------------------------------------------------------------------------------ */
 
-static void add_record(dgm_conversation *c, const dgm_record *task)
+static void add_record(dgm_conversation *c, const dgm_record *task, dgm_str until)
 {
     dgm_event event;
     dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
     if (task && !dgm_record_event(task, scratch, &event, NULL) && event.kind == DGM_EVENT_TASK)
-        dgm_conversation_add_task(c, event.task, (dgm_str){0});
+        dgm_conversation_add_task(c, event.task, until);
 }
 
 /* The earlier turns of the run's own task are the newest. */
@@ -66,7 +66,7 @@ static void history_set(struct run *r, const struct run_history *h)
     else if (r->input.task)
         dgm_conversation_add_task(&c, r->input.task, r->message->message_id);
     for (size_t i = 0; h && i < h->n && !c.is_full; i++)
-        add_record(&c, h->tasks[i]);
+        add_record(&c, h->tasks[i], r->message->message_id);
     r->input.history = dgm_conversation_end(&c, r->message);
 }
 

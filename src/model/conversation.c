@@ -50,6 +50,20 @@ bool dgm_message_has_transcript(const dgm_message *m)
     return transcript_messages(m) != NULL;
 }
 
+dgm_messages dgm_message_transcript(dgm_arena *a, const dgm_message *m)
+{
+    yyjson_val *list = transcript_messages(m), *item;
+    dgm_messages all = {list ? dgm_new_n(a, dgm_message, yyjson_arr_size(list)) : NULL, 0};
+    size_t i, n;
+    if (!list)
+        return all;
+    yyjson_arr_foreach (list, i, n, item) {
+        dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10};
+        all.n += !dgm_shape_read(&r, &dgm_form_message, item, NULL, &all.at[all.n]);
+    }
+    return all;
+}
+
 /* ---- adding ------------------------------------------------------------------------------------------------------ */
 
 void dgm_conversation_init(dgm_conversation *c, dgm_arena *a, dgm_history_limits limits)
@@ -113,15 +127,11 @@ static void conversation_add(dgm_conversation *c, const dgm_message *from)
 
 void dgm_conversation_add_transcript(dgm_conversation *c, const dgm_message *m)
 {
-    yyjson_val *list = transcript_messages(m);
-    if (!list)
+    if (!dgm_message_has_transcript(m))
         return;
-    for (size_t i = yyjson_arr_size(list); i-- > 0 && !c->is_full;) {
-        dgm_message one = {0};
-        dgm_reader r = {.arena = c->arena, .format = DGM_FORMAT_A2A_10};
-        if (!dgm_shape_read(&r, &dgm_form_message, yyjson_arr_get(list, i), NULL, &one))
-            conversation_add(c, &one);
-    }
+    dgm_messages all = dgm_message_transcript(c->arena, m);
+    for (size_t i = all.n; i-- > 0;)
+        conversation_add(c, &all.at[i]);
     c->is_full = true;
 }
 
@@ -248,6 +258,7 @@ void dgm_conversation_add_task(dgm_conversation *c, const dgm_task *task, dgm_st
     for (size_t i = 0; until.n && i < task->history.n; i++) {
         if (dgm_str_eq(task->history.at[i].message_id, until)) {
             n = i;
+            c->n = c->bytes = 0;
             break;
         }
     }

@@ -32,6 +32,8 @@ typedef struct dgm_history_limits {
 dgm_part dgm_transcript_part(dgm_arena *a, dgm_messages messages);
 /* Has the message a transcript that can be read as messages? */
 bool dgm_message_has_transcript(const dgm_message *m);
+/* The messages of its transcript, in order; those that cannot be read are left out. */
+dgm_messages dgm_message_transcript(dgm_arena *a, const dgm_message *m);
 
 typedef struct dgm_conversation {
     dgm_arena *arena; /* of everything that it returns: copies */
@@ -43,8 +45,8 @@ typedef struct dgm_conversation {
 
 void dgm_conversation_init(dgm_conversation *c, dgm_arena *a, dgm_history_limits limits);
 
-/* Adds a Task that is older than those before it. until: the message of this id and those behind it are left out; empty:
- * none is. */
+/* Adds a Task that is older than those before it. until: the message of this id and those behind it are left out, also
+ * those of Tasks that were added before: it is sent again, to be answered again. Empty: none is. */
 void dgm_conversation_add_task(dgm_conversation *c, const dgm_task *task, dgm_str until);
 /* Adds the transcript in front of a message, if it has one. */
 void dgm_conversation_add_transcript(dgm_conversation *c, const dgm_message *m);

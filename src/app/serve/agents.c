@@ -60,7 +60,8 @@ static struct opened_agent *current_agent(const dgm_agents *s, dgm_str id)
 dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_agent_options *server,
                              const dgm_backend *backend, void **ret_agent, dgm_err *err)
 {
-    dgm_agent_options options = {.reply = (dgm_reply)a->manner.reply,
+    bool is_default = a->manner.reply == DGM_CONFIG_REPLY_DEFAULT;
+    dgm_agent_options options = {.reply = is_default ? backend->reply : (dgm_reply)a->manner.reply,
                                  .omit_final_text = a->manner.final_text == DGM_FINAL_TEXT_OMIT,
                                  .answer_in_status =
                                      a->manner.answer_source == DGM_ANSWER_IN_STATUS,
@@ -105,6 +106,10 @@ static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, const 
     if (!o->core.backend)
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "unknown agent type \"%.*s\"", DGM_P(a->type));
     o->core.foreign = o->core.backend->foreign;
+    if (o->core.backend->wants_history)
+        o->core.history = (dgm_history_limits){.messages = (size_t)a->manner.history.messages,
+                                               .bytes = (size_t)a->manner.history.bytes,
+                                               .tools = a->manner.history.tools};
     copy.manner.working_message = dgm_arena_dup(o->arena, a->manner.working_message);
     if (a->settings) {
         dgm_buf_init(&b, SIZE_MAX); /* bounded by the size of the configuration */

@@ -4,6 +4,7 @@
  * What must stay true: a config without errors can be started; secrets are in no finding.
  */
 #include "config.h"
+#include "backend/backend.h"
 #include "base/limits.h"
 #include "config_int.h"
 
@@ -455,6 +456,25 @@ static void ask_agent(loader *l, const dgm_config_agent *a, const dgm_config_doc
     last->pointer = dgm_arena_printf(l->arena, "%.*s%s", DGM_P(last->pointer), err.at);
 }
 
+/* Messages are not stored: the history would have holes. */
+static void check_history(loader *l, const dgm_config_agent *a, const dgm_config_doc *doc,
+                          yyjson_val *written, const dgm_at *at)
+{
+    const dgm_backend *backend = dgm_backend_by_type(a->type);
+    yyjson_val *reply = written ? dgm_json_get(written, DGM_STR("reply")) : NULL;
+    if (!backend || !backend->wants_history || !a->manner.history.messages ||
+        a->manner.reply != DGM_CONFIG_REPLY_MESSAGE)
+        return;
+    dgm_config_said where = reply ? dgm_config_said_by(doc, reply, DGM_AT_LIT(at, "reply"))
+                                  : said(l, DGM_AT_LIT(NULL, "agent_defaults"));
+    where.is_warning = true;
+    dgm_config_find(&l->findings, where,
+                    DGM_STR("set reply: task, or history: 0 if the agent needs no history"),
+                    "the agent \"%.*s\" answers with Messages, which are not stored: they are "
+                    "missing in its history",
+                    DGM_P(a->id));
+}
+
 static void check_settings(loader *l)
 {
     dgm_config *c = l->config;
@@ -466,6 +486,7 @@ static void check_settings(loader *l)
         yyjson_val *written = written_agent(doc, i);
         if (!doc || dgm_config_check_settings(a, doc, written, at, &l->findings))
             ask_agent(l, a, doc, written, at);
+        check_history(l, a, doc, written, at);
     }
 }
 

@@ -83,14 +83,21 @@ typedef struct dgm_config_a2a {
     dgm_config_extensions extensions;
 } dgm_config_a2a;
 
-/* The values of dgm_reply in backend/backend.h, in its order. */
+/* The values of dgm_reply in backend/backend.h, in its order; then: as the type of the agent does. */
 typedef enum dgm_config_reply {
     DGM_CONFIG_REPLY_AUTO,
     DGM_CONFIG_REPLY_MESSAGE,
-    DGM_CONFIG_REPLY_TASK
+    DGM_CONFIG_REPLY_TASK,
+    DGM_CONFIG_REPLY_DEFAULT
 } dgm_config_reply;
 typedef enum dgm_final_text { DGM_FINAL_TEXT_FULL, DGM_FINAL_TEXT_OMIT } dgm_final_text;
 typedef enum dgm_config_answer { DGM_ANSWER_IN_ARTIFACT, DGM_ANSWER_IN_STATUS } dgm_config_answer;
+
+/* How much of the conversation an agent gets. */
+typedef struct dgm_config_history {
+    int64_t messages, bytes; /* no messages: no history */
+    bool tools;
+} dgm_config_history;
 
 /* How an agent answers, whatever its type. */
 typedef struct dgm_config_manner {
@@ -100,6 +107,7 @@ typedef struct dgm_config_manner {
     dgm_str working_message; /* empty: none */
     bool persist_stream_delta;
     bool dedupe;
+    dgm_config_history history;
 } dgm_config_manner;
 
 typedef struct dgm_config_agent {

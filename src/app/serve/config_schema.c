@@ -154,7 +154,7 @@ static void put_type(dgm_buf *b, const dgm_config_row *row)
             dgm_buf_add_lit(b, "\"anyOf\":[{");
             put_def_ref(b, row->of);
             dgm_buf_add_lit(b, "},{");
-            put_words(b, lead_of(row));
+            put_type(b, lead_of(row));
             dgm_buf_add_lit(b, "}]");
             break;
         }

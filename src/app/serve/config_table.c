@@ -417,14 +417,43 @@ static const dgm_config_shape a2a = {
 
 static const char *const agent_types[] = {"hello", "demo", "exec", "tck", "bench", NULL};
 
+#define HISTORY(member) offsetof(dgm_config_history, member)
+
+static const dgm_config_row history_rows[] = {
+    {"messages", DGM_CONFIG_INT, HISTORY(messages), .def = "50", .min = 0,
+     .max = DGM_MAX_AGENT_HISTORY_MESSAGES, .flags = LIVE,
+     .about = "the most messages; 0: the agent gets no history"},
+    {"bytes", DGM_CONFIG_INT, HISTORY(bytes), .def = "262144", .min = 0,
+     .max = DGM_MAX_AGENT_HISTORY_BYTES, .flags = LIVE,
+     .about = "the most bytes of these messages, as A2A JSON. A message that does not fit is left "
+              "out, with all older ones"},
+    {"tools", DGM_CONFIG_SWITCH, HISTORY(tools), .def = "true", .flags = LIVE,
+     .about = "include tool calls and their results"},
+    {0},
+};
+static const dgm_config_shape history = {
+    "History",
+    "`history` of an agent: how much of the conversation of its context it gets with every "
+    "message. A number is `messages`. See [memory](memory.md).",
+    history_rows};
+
 #define MANNER_ROWS(base)                                                                          \
     {"reply",                                                                                      \
      DGM_CONFIG_NAME,                                                                              \
      (base) + offsetof(dgm_config_manner, reply),                                                  \
-     .def = "\"auto\"",                                                                            \
+     .def = "\"default\"",                                                                         \
      .flags = LIVE,                                                                                \
-     .values = WORDS("auto", "message", "task"),                                                   \
-     .about = "answer with a Message, with a Task, or as the first event of the agent decides"},   \
+     .values = WORDS("auto", "message", "task", "default"),                                        \
+     .about = "answer with a Message, with a Task, or as the first event of the agent decides "    \
+              "(`auto`). `default`: `task` for types that get a history, `auto` for the others"},  \
+        {"history",                                                                                \
+         DGM_CONFIG_OBJECT,                                                                        \
+         (base) + offsetof(dgm_config_manner, history),                                            \
+         .of = &history,                                                                           \
+         .flags = LIVE,                                                                            \
+         .lead = "messages",                                                                       \
+         .about = "the conversation that the agent gets with every message; 0: none. "             \
+                  "`hello`, `demo`, `tck` and `bench` do not read it"},                            \
         {"final_text",                                                                             \
          DGM_CONFIG_NAME,                                                                          \
          (base) + offsetof(dgm_config_manner, final_text),                                         \

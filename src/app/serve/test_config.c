@@ -222,7 +222,7 @@ static void an_agent_inherits_and_overrides(void **state)
                   "  a2a: {error_table: 1.0.1}\n"
                   "  card: {version: 1.10, name: B}\n"
                   "  settings: {command: [1, two]}\n"
-                  "agent_defaults: {reply: message, dedupe: off}\n"
+                  "agent_defaults: {reply: message, dedupe: off, history: 0}\n"
                   "a2a: {error_table: 1.0.0, versions: [1.0]}\n");
     const dgm_config_agent *a = &c->agents.at[0], *b = &c->agents.at[1];
     (void)state;
@@ -300,6 +300,49 @@ static void both_kits_find_their_card_in_the_tck_profile(void **state)
     assert_int_equal(c->agents.at[1].a2a.card_headerless, DGM_CARD_HYBRID);
     assert_int_equal(c->agents.at[1].a2a.error_table, DGM_ERROR_TABLE_100);
     assert_false(c->agents.at[1].manner.dedupe);
+}
+
+static void a_history_is_a_number_or_an_object(void **state)
+{
+    dgm_auto(dgm_config_free) dgm_config *c =
+        load_well("agents:\n"
+                  "- {id: a, type: demo}\n"
+                  "- {id: b, type: demo, history: 7}\n"
+                  "- {id: c, type: demo, history: {bytes: 100, tools: off}}\n"
+                  "- {id: d, type: demo, history: 0}\n");
+    static const dgm_config_history want[] = {
+        {50, 262144, true}, {7, 262144, true}, {50, 100, false}, {0, 262144, true}};
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        const dgm_config_manner *m = &c->agents.at[i].manner;
+        assert_int_equal(m->history.messages, want[i].messages);
+        assert_int_equal(m->history.bytes, want[i].bytes);
+        assert_int_equal(m->history.tools, want[i].tools);
+        assert_int_equal(m->reply, DGM_CONFIG_REPLY_DEFAULT);
+    }
+}
+
+static void messages_and_a_history_are_a_warning(void **state)
+{
+    static const struct {
+        const char *text;
+        bool warns;
+    } rows[] = {
+        {"agents: [{type: exec, reply: message, settings: {command: x}}]", true},
+        {"agent_defaults: {reply: message}\nagents: [{type: exec, settings: {command: x}}]", true},
+        {"agents: [{type: exec, reply: message, history: 0, settings: {command: x}}]", false},
+        {"agents: [{type: exec, reply: auto, settings: {command: x}}]", false},
+        {"agents: [{type: demo, reply: message}]", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_auto(dgm_config_free) dgm_config *c = load(rows[i].text);
+        assert_int_equal(c->n_findings, rows[i].warns);
+        if (rows[i].warns) {
+            assert_true(c->findings[0].is_warning);
+            assert_non_null(strstr(c->findings[0].what.p, "Messages, which are not stored"));
+        }
+    }
 }
 
 static void the_types_are_those_there_are(void **state)
@@ -612,19 +655,18 @@ static void what_check_prints_reads_back_the_same(void **state)
     dgm_buf_done(&two);
 }
 
-DGM_TEST_MAIN(dgm_test(no_settings_is_a_demo_on_loopback),
-              dgm_test(short_forms_mean_what_they_look_like),
-              dgm_test(a_value_with_two_meanings_names_the_line_to_write),
-              dgm_test(the_default_database_is_beside_the_file_or_in_the_state_folder),
-              dgm_test(an_empty_file_sets_nothing), dgm_test(an_agent_inherits_and_overrides),
-              dgm_test(tokens_come_from_the_file_or_the_environment), dgm_test(the_last_layer_wins),
-              dgm_test(every_profile_is_right),
-              dgm_test(both_kits_find_their_card_in_the_tck_profile),
-              dgm_test(the_types_are_those_there_are),
-              dgm_test(variables_take_the_type_that_is_wanted),
-              dgm_test(a_missing_variable_is_named), dgm_test(json_has_variables_too),
-              dgm_test(a_bomb_of_aliases_does_not_go_off), dgm_test(one_past_every_limit),
-              dgm_test(a_variable_has_a_limit), dgm_test(the_open_network_wants_tokens),
-              dgm_test(bad_options_name_the_option), dgm_test(a_type_is_asked_about_its_settings),
-              dgm_test(secrets_are_not_printed), dgm_test(a_reload_knows_what_it_can_do),
-              dgm_test(what_check_prints_reads_back_the_same))
+DGM_TEST_MAIN(
+    dgm_test(no_settings_is_a_demo_on_loopback), dgm_test(short_forms_mean_what_they_look_like),
+    dgm_test(a_value_with_two_meanings_names_the_line_to_write),
+    dgm_test(the_default_database_is_beside_the_file_or_in_the_state_folder),
+    dgm_test(an_empty_file_sets_nothing), dgm_test(an_agent_inherits_and_overrides),
+    dgm_test(tokens_come_from_the_file_or_the_environment), dgm_test(the_last_layer_wins),
+    dgm_test(every_profile_is_right), dgm_test(both_kits_find_their_card_in_the_tck_profile),
+    dgm_test(a_history_is_a_number_or_an_object), dgm_test(messages_and_a_history_are_a_warning),
+    dgm_test(the_types_are_those_there_are), dgm_test(variables_take_the_type_that_is_wanted),
+    dgm_test(a_missing_variable_is_named), dgm_test(json_has_variables_too),
+    dgm_test(a_bomb_of_aliases_does_not_go_off), dgm_test(one_past_every_limit),
+    dgm_test(a_variable_has_a_limit), dgm_test(the_open_network_wants_tokens),
+    dgm_test(bad_options_name_the_option), dgm_test(a_type_is_asked_about_its_settings),
+    dgm_test(secrets_are_not_printed), dgm_test(a_reload_knows_what_it_can_do),
+    dgm_test(what_check_prints_reads_back_the_same))

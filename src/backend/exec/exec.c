@@ -455,6 +455,8 @@ const dgm_backend dgm_backend_exec = {
     .settings = dgm_exec_settings,
     .about = "any program: the message on its stdin, events or text from its stdout",
     .foreign = true,
+    .wants_history = true,
+    .reply = DGM_REPLY_TASK,
     .card = card,
     DGM_SHAPED(open_shaped),
 };

@@ -17,7 +17,13 @@ static void put_json(const dgm_run_input *in, dgm_str key, dgm_buf *out)
         dgm_shape_write(&w, &dgm_form_task, in->task);
     else
         dgm_buf_add_lit(out, "null");
-    dgm_buf_add_lit(out, ",\"metadata\":");
+    dgm_buf_add_lit(out, ",\"history\":[");
+    for (size_t i = 0; i < in->history.n; i++) {
+        if (i > 0)
+            dgm_buf_add_char(out, ',');
+        dgm_shape_write(&w, &dgm_form_message, &in->history.at[i]);
+    }
+    dgm_buf_add_lit(out, "],\"metadata\":");
     dgm_json_put(out, in->metadata);
     dgm_buf_add_lit(out, ",\"taskId\":");
     dgm_json_put_str(out, in->task_id);

@@ -149,6 +149,7 @@ void dgm_agui_send(struct agui_op *op, dgm_str task_id)
                    .input = &op->input,
                    .context_id = op->input.thread_id,
                    .task_id = task_id,
+                   .replace_on_difference = true,
                    .calls_of_context = true,
                    .metadata = metadata_of(op),
                    .protocol = DGM_STR(AGUI_PROTOCOL),

@@ -180,6 +180,7 @@ void dgm_aisdk_chat(struct aisdk_ask *ask)
                    .input = &q->input,
                    .context_id = ask->chat,
                    .context_has_history = true,
+                   .replace_on_difference = true,
                    .protocol = DGM_STR(AISDK_PROTOCOL),
                    .caller_id = ask->chat,
                    .request = dgm_aisdk_note_text(arena, &q->note),

@@ -25,6 +25,7 @@ typedef struct dgm_turn_agent {
     const char *type;                   /* of backend */
     int64_t created_s;
     bool answer_in_status;     /* answer_source: status */
+    bool gets_history;         /* a transcript is its history, not a text in front of a message */
     struct dgm_a2a_front *a2a; /* its settings for A2A */
 } dgm_turn_agent;
 
@@ -94,6 +95,9 @@ typedef struct dgm_ask {
     /* If the messages before the last turn are not what the context holds, the context is left alone, and this
      * is another one (chat: the history was edited). Only with a context_id. */
     bool fork_on_difference;
+    /* The same for protocols whose clients know the context by its id: it stays, and the messages of the request replace
+     * what the context held before, for agents that get a history. Only with a context_id. */
+    bool replace_on_difference;
     /* Results belong to calls of this context, whoever else has calls of such ids. */
     bool calls_of_context;
     dgm_str message_id;       /* of what is sent; empty: that of the last message, or a new one */

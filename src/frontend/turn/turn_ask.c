@@ -119,11 +119,20 @@ static void turn_ask_on_history(dgm_code code, const dgm_turn_history *history, 
         turn_ask_fail(k, err);
         return;
     }
-    if (!history->cut && /* else its beginning is not there to be compared */
-        !dgm_extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages))
-        k->context_id = (dgm_str){0}; /* the history differs: a new context starts */
-    else if (history->task_id.n)
+    bool differs =
+        !history->cut && /* else its beginning is not there to be compared */
+        !dgm_extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages);
+    if (history->task_id.n)
         take_newest(k, history->task_id, history->state);
+    if (differs && k->ask.fork_on_difference) {
+        k->context_id =
+            (dgm_str){0}; /* a new context starts, which names the task of the old one */
+        k->knows = false;
+        k->newest = history->task_id;
+        k->task_id = (dgm_str){0};
+    } else if (differs && !k->task_id.n) {
+        k->knows = false;
+    }
     send_where_it_is_due(k);
 }
 
@@ -151,7 +160,8 @@ static void look_in_context(struct asking *k)
                         .page_size = 1};
     if (!ask->context_id.n)
         send_it(k);
-    else if (ask->fork_on_difference && k->cut.has_assistant)
+    else if (k->cut.has_assistant &&
+             (ask->fork_on_difference || (ask->replace_on_difference && ask->agent->gets_history)))
         dgm_turn_get_history(ask->turns, k->arena, ask->owner, ask->agent->id, ask->context_id,
                              turn_ask_on_history, k);
     else

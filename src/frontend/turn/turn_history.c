@@ -10,6 +10,7 @@
 #include "canon/events_to_messages.h"
 #include "canon/message_content.h"
 #include "frontend/turn/turn_int.h"
+#include "model/conversation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +115,7 @@ static dgm_code on_event_or_artifact(void *arg, const dgm_canon_event *event)
     return DGM_OK;
 }
 
-/* The first part of a message may repeat earlier ones (turn_message.c): it is left out. */
+/* The first part of a message may be the conversation before it (turn_message.c). As text it is left out. */
 static void drop_transcript(dgm_message *m)
 {
     if (m->parts.n &&
@@ -122,10 +123,29 @@ static void drop_transcript(dgm_message *m)
         m->parts = (dgm_parts){m->parts.at + 1, m->parts.n - 1};
 }
 
-static void drop_transcripts(const dgm_task *task)
+void dgm_turn_drop_transcripts(const dgm_task *task)
 {
     for (size_t i = 0; i < task->history.n; i++)
         drop_transcript(&task->history.at[i]);
+}
+
+/* A transcript that the agent got as its history is what the conversation was then: older tasks are not read. Only the
+ * first message of a task has one. */
+static void show_transcript(struct looking *l, dgm_task *task)
+{
+    dgm_messages before = {0};
+    if (task->history.n && dgm_message_has_transcript(&task->history.at[0])) {
+        before = dgm_message_transcript(l->scratch, &task->history.at[0]);
+        l->left = 0;
+    }
+    dgm_turn_drop_transcripts(task);
+    if (!before.n)
+        return;
+    size_t n = before.n + task->history.n;
+    dgm_messages all = {dgm_new_n(l->scratch, dgm_message, n), n};
+    memcpy(all.at, before.at, before.n * sizeof *all.at);
+    memcpy(all.at + before.n, task->history.at, task->history.n * sizeof *all.at);
+    task->history = all;
 }
 
 /* What a task holds that cannot be read is left out: the others can. */
@@ -138,7 +158,7 @@ static void read_task(struct looking *l, const dgm_record *r, dgm_canon_fold *fo
     if (dgm_record_event(r, l->scratch, &event, &err))
         return;
     if (event.kind == DGM_EVENT_TASK)
-        drop_transcripts(event.task);
+        show_transcript(l, event.task);
     dgm_auto(dgm_records_to_events_free) dgm_records_to_events *from =
         dgm_records_to_events_new(&params);
     if (!dgm_records_to_events_feed(from, &event, sink, &err))
@@ -146,12 +166,12 @@ static void read_task(struct looking *l, const dgm_record *r, dgm_canon_fold *fo
 }
 
 /* In the logs of later turns the caller's message is an internal one, whose text is not streamed. */
-static dgm_event as_said(const dgm_event *e)
+static dgm_event as_said(struct looking *l, const dgm_event *e)
 {
     bool said = e->kind == DGM_EVENT_INTERNAL && e->internal->kind == DGM_INTERNAL_MESSAGE &&
                 e->internal->message && e->internal->message->role == DGM_ROLE_USER;
     if (e->kind == DGM_EVENT_TASK)
-        drop_transcripts(e->task);
+        show_transcript(l, e->task);
     if (!said)
         return *e;
     drop_transcript(e->internal->message);
@@ -177,7 +197,7 @@ static void read_log(struct looking *l, dgm_log *log, dgm_canon_fold *fold)
     while (!rc && (r = dgm_log_reader_next(reader))) {
         if (dgm_record_event(r, l->scratch, &event, &err))
             continue;
-        event = as_said(&event);
+        event = as_said(l, &event);
         rc = dgm_records_to_events_feed(from, &event, sink, &err);
         dgm_arena_reset(l->scratch);
     }

@@ -57,6 +57,11 @@ dgm_code dgm_turns_hold(dgm_turns *t, dgm_owner owner, size_t bytes, dgm_turn_ho
 /* Writes the bytes of a stream, which are emptied, and releases the hold when the kernel has them. */
 void dgm_turns_write_held(dgm_http_exchange *x, dgm_buf *bytes, dgm_turn_hold *hold);
 
+/* ---- turn_history.c ------------------------------------------------------------------------------------------ */
+
+/* Removes the transcripts from the messages of a task: no client is shown them as texts of the caller. */
+void dgm_turn_drop_transcripts(const dgm_task *task);
+
 /* ---- turn_message.c ------------------------------------------------------------------------------------------ */
 
 /* The messages of a request, cut where the agent spoke last. */

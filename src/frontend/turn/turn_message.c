@@ -3,8 +3,8 @@
  *
  * Clients of these protocols send the whole conversation every time; A2A's agents store theirs. So only the messages
  * after the agent's last one are sent: results of calls, then the user's text. If the agent cannot have the earlier
- * messages, they go in front as a transcript: a separate, marked part, so that an agent that does not need it can skip
- * it. Instructions, tools, state and so on are not text of the user: they are metadata of the request.
+ * messages, they go in front as a transcript: a separate, marked part. The core makes it the history of agents that get
+ * one; for other agents it is text, which they may skip. Instructions, tools, state and so on are not text of the user: they are metadata of the request.
  */
 #define _GNU_SOURCE /* memmem */
 #include "base/ids.h"
@@ -13,6 +13,7 @@
 #include "canon/events_to_records.h"
 #include "canon/message_content.h"
 #include "frontend/turn/turn_int.h"
+#include "model/conversation.h"
 #include "model/guard.h"
 #include "json/build.h"
 
@@ -157,6 +158,27 @@ static void add_transcript(dgm_arena *a, dgm_message *out, const dgm_canon_messa
     dgm_buf_done(&b);
 }
 
+/* The same as messages. */
+static void add_transcript_messages(dgm_arena *a, dgm_message *out, const dgm_canon_messages *all,
+                                    const struct cut *cut)
+{
+    dgm_messages list = {dgm_new_n(a, dgm_message, cut->tail), 0};
+    for (size_t i = 0; i < cut->tail; i++) {
+        const dgm_canon_message *from = &all->at[i];
+        dgm_message *m = &list.at[list.n];
+        dgm_mint mint = dgm_turn_mint();
+        dgm_guard guard = {0};
+        bool is_empty =
+            from->role == DGM_CANON_ASSISTANT && !from->content.text.n && !from->tool_calls.n;
+        if (!speaker(from->role) || is_empty || !dgm_to_message(a, from, &mint, m))
+            continue;
+        dgm_guard_content(&guard, a, &m->metadata, &m->parts);
+        list.n++;
+    }
+    if (list.n)
+        turn_message_add_part(a, out, dgm_transcript_part(a, list));
+}
+
 /* ---- the message ------------------------------------------------------------------------------------------------------------ */
 
 dgm_code dgm_make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cut,
@@ -190,7 +212,10 @@ dgm_code dgm_make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cu
     if (with_history && cut->tail) {
         dgm_parts said = m.parts;
         m.parts = (dgm_parts){0};
-        add_transcript(a, &m, all, cut);
+        if (ask->agent && ask->agent->gets_history)
+            add_transcript_messages(a, &m, all, cut);
+        else
+            add_transcript(a, &m, all, cut);
         for (size_t i = 0; i < said.n; i++)
             turn_message_add_part(a, &m, said.at[i]);
     }

@@ -170,6 +170,8 @@ static void turn_stream_record(struct turn_stream *g, const dgm_record *r)
                       internal->message && internal->message->role == DGM_ROLE_USER;
     if (is_callers) /* the message that starts a later turn: most frontends leave it out */
         event = (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = internal->message};
+    if (!rc && event.kind == DGM_EVENT_TASK && g->t.say_caller)
+        dgm_turn_drop_transcripts(event.task);
     if (!rc && (!is_callers || g->t.say_caller))
         rc = dgm_stream_record(g->stream, &event, &g->err);
     if (rc)
