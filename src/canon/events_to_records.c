@@ -149,15 +149,45 @@ static void finish_waiting(dgm_events_to_records *m, const dgm_canon_outcome *o)
                   calls ? dgm_to_agent_message(m, (dgm_str){0}, part) : NULL);
 }
 
+/* The metadata of an interrupt without the request for an approval, which becomes a part of the question. */
+static const dgm_json *without_approval(dgm_events_to_records *m, const dgm_json *metadata)
+{
+    yyjson_val *all = (yyjson_val *)(uintptr_t)metadata, *key, *value;
+    dgm_member *members = dgm_new_n(m->scratch, dgm_member, yyjson_obj_size(all));
+    size_t i, max, n = 0;
+    yyjson_obj_foreach (all, i, max, key, value) {
+        if (!dgm_str_is(dgm_json_str(key), "approval"))
+            members[n++] = (dgm_member){dgm_json_str(key), value};
+    }
+    return n ? dgm_json_object(m->scratch, members, n) : NULL;
+}
+
+/* The inverse of on_interrupted() in records_to_events_status.c. */
+static dgm_message *question_message(dgm_events_to_records *m, const dgm_canon_interrupt *asked)
+{
+    yyjson_val *approval = dgm_json_get(asked->metadata, DGM_STR("approval"));
+    bool is_approval = dgm_str_is(dgm_json_str_member(approval, "type"), "approval-request");
+    dgm_part request = {.kind = DGM_PART_DATA, .data = approval};
+    if (!asked->message.n && !is_approval)
+        return NULL;
+    dgm_message *message = asked->message.n ? text_message(m, asked->message, (dgm_str){0})
+                                            : dgm_to_agent_message(m, (dgm_str){0}, request);
+    message->metadata = is_approval ? without_approval(m, asked->metadata) : asked->metadata;
+    if (is_approval && asked->message.n) {
+        dgm_part *parts = dgm_new_n(m->scratch, dgm_part, 2);
+        parts[0] = message->parts.at[0];
+        parts[1] = request;
+        message->parts = (dgm_parts){parts, 2};
+    }
+    return message;
+}
+
 static void finish_asking(dgm_events_to_records *m, const dgm_canon_outcome *o)
 {
     const dgm_canon_interrupt *asked = o->interrupts.n ? &o->interrupts.at[0] : NULL;
     bool auth = asked && dgm_str_is(asked->reason, "a2a:auth_required");
-    dgm_message *message =
-        asked && asked->message.n ? text_message(m, asked->message, (dgm_str){0}) : NULL;
-    if (message)
-        message->metadata = asked->metadata;
-    dgm_to_status(m, auth ? DGM_STATE_AUTH_REQUIRED : DGM_STATE_INPUT_REQUIRED, message);
+    dgm_to_status(m, auth ? DGM_STATE_AUTH_REQUIRED : DGM_STATE_INPUT_REQUIRED,
+                  asked ? question_message(m, asked) : NULL);
 }
 
 static void to_records_finish(dgm_events_to_records *m, const dgm_canon_event *e)
