@@ -348,6 +348,17 @@ static void the_guide_has_the_settings_of_exec(void **state)
     check_section("docs/agents.md", "<!-- settings of exec: ", put_settings_of_exec);
 }
 
+static void put_settings_of_http(dgm_buf *b)
+{
+    assert_true(dgm_config_put_settings_docs(b, DGM_STR("http")));
+}
+
+static void the_guide_has_the_settings_of_http(void **state)
+{
+    (void)state;
+    check_section("docs/agents/http.md", "<!-- settings of http: ", put_settings_of_http);
+}
+
 static void the_guide_has_the_routes(void **state)
 {
     (void)state;
@@ -362,6 +373,7 @@ int main(void)
         dgm_test(the_schema_is_shipped_as_the_table_has_it),
         dgm_test(the_docs_say_what_the_table_says),
         dgm_test(the_guide_has_the_settings_of_exec),
+        dgm_test(the_guide_has_the_settings_of_http),
         dgm_test(the_guide_has_the_routes),
     };
     update = getenv("DGM_CONFIG_UPDATE") != NULL;

@@ -1,0 +1,108 @@
+/* backend/http/http_config.c - the settings of an http agent, and what callers may read of its errors. */
+#include "backend/http/http_int.h"
+#include "base/limits.h"
+#include "wire/formats.h"
+
+#include <stdlib.h>
+
+#define FORMATS "ag-ui|ag-ui-0|openai-chat|openai-responses|ai-sdk|a2a-1.0|a2a-0.3"
+#define MAX_ERROR_TEXT ((size_t)1000)
+#define MIN_SECRET_BYTES 4 /* shorter values of headers (`2`, `yes`) are no credentials */
+
+#define AT(member) offsetof(struct http_agent, member)
+
+const dgm_setting dgm_http_settings[] = {
+    DGM_REMOTE_SETTINGS(struct http_agent, remote),
+    {"format", DGM_SETTING_CHOICE, AT(format), .choices = FORMATS, .required = true,
+     .about = "the protocol that it speaks"},
+    {"model", DGM_SETTING_STR, AT(model), .def = "dragoman",
+     .about = "the `model` of requests in OpenAI's formats"},
+    {"memory", DGM_SETTING_CHOICE, AT(memory), .choices = "dragoman|service", .def = "dragoman",
+     .about = "`dragoman`: every request has the conversation so far; `service`: it has only the "
+              "new message and the id of the conversation, or of the response before"},
+    {0},
+};
+#undef AT
+
+/* The name of the format at this index of FORMATS. */
+static const char *format_name(dgm_arena *a, int index)
+{
+    const char *from = FORMATS;
+    while (index-- > 0)
+        from = strchr(from, '|') + 1;
+    return dgm_arena_dup(a, (dgm_str){from, strcspn(from, "|")}).p;
+}
+
+dgm_code dgm_http_open(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
+                       dgm_err *err)
+{
+    dgm_arena *a = dgm_arena_new();
+    struct http_agent *x = dgm_new(a, struct http_agent);
+    dgm_code rc;
+    (void)options;
+    *x = (struct http_agent){.remote = DGM_REMOTE_DEFAULTS, .arena = a};
+    if ((rc = dgm_settings_read(config, dgm_http_settings, x, err)) ||
+        (rc = dgm_remote_open(&x->remote, a, err))) {
+        dgm_arena_free(a);
+        return rc;
+    }
+    x->model = dgm_arena_dup(a, x->model);
+    x->codec = dgm_codec_by_name(format_name(a, x->format), err);
+    *ret_agent = x;
+    return DGM_OK;
+}
+
+void dgm_http_close(void *agent)
+{
+    dgm_arena_free(((struct http_agent *)agent)->arena);
+}
+
+/* ---- errors ----------------------------------------------------------------------------------------------------- */
+
+static void hide(char *text, dgm_str secret)
+{
+    if (secret.n < MIN_SECRET_BYTES)
+        return;
+    for (char *at = text; (at = strstr(at, secret.p)); at += secret.n)
+        memset(at, '*', secret.n);
+}
+
+dgm_str dgm_http_clean_error(const struct http_agent *x, dgm_arena *a, dgm_str text)
+{
+    dgm_str all = dgm_text_trim(text);
+    char *p = dgm_arena_alloc_raw(a, all.n + 1);
+    for (size_t i = 0; i < all.n; i++)
+        p[i] = (unsigned char)all.p[i] < ' ' || all.p[i] == 0x7f ? ' ' : all.p[i];
+    p[all.n] = '\0';
+    for (size_t i = 0; i < x->remote.n_headers; i++) {
+        dgm_str value = x->remote.all_headers[i].value;
+        hide(p, value);
+        const char *word = memchr(value.p, ' ', value.n); /* behind `Bearer` */
+        if (word)
+            hide(p, (dgm_str){word + 1, value.n - (size_t)(word + 1 - value.p)});
+    }
+    size_t n = all.n;
+    if (n <= MAX_ERROR_TEXT)
+        return (dgm_str){p, n};
+    n = MAX_ERROR_TEXT;
+    while (n && ((unsigned char)p[n] & 0xc0) == 0x80) /* not within a character */
+        n--;
+    return dgm_arena_printf(a, "%.*s...", (int)n, p);
+}
+
+/* {"error":{"message"}}, {"error":"text"}, {"message"}, {"detail":"text"}, {"detail":[{"msg"}]}, {"errorText"} */
+dgm_str dgm_http_error_in(dgm_arena *a, dgm_str body)
+{
+    static const char *const names[] = {"message", "detail", "error", "errorText", "title"};
+    yyjson_val *v = NULL;
+    if (!body.n || dgm_json_read(a, body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL))
+        return (dgm_str){0};
+    yyjson_val *error = dgm_json_get(v, DGM_STR("error"));
+    yyjson_val *from = yyjson_is_obj(error) ? error : v;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        dgm_str text = dgm_json_str_member(from, names[i]);
+        if (text.n)
+            return text;
+    }
+    return dgm_json_str_member(yyjson_arr_get_first(dgm_json_get(v, DGM_STR("detail"))), "msg");
+}

@@ -1,0 +1,27 @@
+/* backend/http/http_int.h - what the files of the type http share. */
+#pragma once
+
+#include "backend/remote/remote.h"
+#include "wire/service.h"
+
+/* Who stores the conversation. */
+enum http_memory { HTTP_MEMORY_DRAGOMAN, HTTP_MEMORY_SERVICE };
+
+struct http_agent {
+    dgm_remote remote;
+    int format, memory;
+    dgm_str model;
+    const dgm_codec *codec;
+    dgm_arena *arena;
+};
+
+extern const dgm_setting dgm_http_settings[];
+
+dgm_code dgm_http_open(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
+                       dgm_err *err);
+void dgm_http_close(void *agent);
+
+/* The service's own words about an error: one line, not too long, without a credential of the settings. In the arena. */
+dgm_str dgm_http_clean_error(const struct http_agent *x, dgm_arena *a, dgm_str text);
+/* The words in the body of an answer with an error status; absent: there are none. */
+dgm_str dgm_http_error_in(dgm_arena *a, dgm_str body);
