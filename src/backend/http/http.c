@@ -279,6 +279,8 @@ const dgm_backend dgm_backend_http = {
     .settings = dgm_http_settings,
     .about = "a service behind HTTP that speaks AG-UI, OpenAI's APIs, the AI SDK's protocol or A2A",
     .foreign = true,
+    .wants_history = true,
+    .reply = DGM_REPLY_TASK,
     .card = card,
     DGM_SHAPED(http_open_shaped),
 };

@@ -39,10 +39,9 @@ dgm_code dgm_http_open(const dgm_json *config, const dgm_agent_options *options,
     dgm_arena *a = dgm_arena_new();
     struct http_agent *x = dgm_new(a, struct http_agent);
     dgm_code rc;
-    (void)options;
     *x = (struct http_agent){.remote = DGM_REMOTE_DEFAULTS, .arena = a};
     if ((rc = dgm_settings_read(config, dgm_http_settings, x, err)) ||
-        (rc = dgm_remote_open(&x->remote, a, err))) {
+        (rc = dgm_remote_open(&x->remote, options, a, err))) {
         dgm_arena_free(a);
         return rc;
     }
