@@ -194,8 +194,37 @@ static void copies_of_a_message_that_waits_are_one_message(void **state)
     stop_env(&e);
 }
 
+/* Content of more than DGM_CONTENT_BYTES is compared by its digest. */
+static void a_long_message_is_compared_to_its_last_byte(void **state)
+{
+    enum { N = 4 * DGM_CONTENT_BYTES };
+    static char texts[3][N + 1];
+    struct step *s[3];
+    struct env e;
+    start_env(&e, state, 0);
+    for (int i = 0; i < 3; i++) {
+        memset(texts[i], 'x', N);
+        memcpy(texts[i], "chunks ", 7);
+        s[i] = new_step();
+        s[i]->text = (dgm_str){texts[i], N};
+        s[i]->message_id = DGM_STR("long");
+    }
+    texts[2][N - 1] = 'y';
+    for (int i = 0; i < 3; i++)
+        do_step(&e, s[i], (size_t)i, send_it);
+    assert_true(s[1]->is_resend);
+    assert_string_equal(s[1]->task, s[0]->task);
+    assert_false(s[2]->is_resend);
+    assert_string_not_equal(s[2]->task, s[0]->task);
+    assert_int_equal(n_started, 2);
+    for (int i = 0; i < 3; i++)
+        clear(s[i]);
+    stop_env(&e);
+}
+
 DGM_TEST_MAIN(ON_BOTH(messages_to_a_working_task_wait_16_of_them),
               ON_BOTH_HOLDS(copies_of_a_message_start_the_agent_once, "R003-08"),
+              ON_BOTH_HOLDS(a_long_message_is_compared_to_its_last_byte, "R003-08"),
               ON_BOTH_HOLDS(a_resend_to_a_finished_task_is_given_all_of_it, "R003-08"),
               ON_BOTH_HOLDS(a_resent_answer_is_not_a_second_answer, "R003-08"),
               ON_BOTH_HOLDS(copies_of_a_message_that_waits_are_one_message, "R003-08"))
