@@ -6,6 +6,7 @@ import subprocess
 import time
 import urllib.request
 
+from relay import write_relay_config
 from kit import FOLDER, ROOT, Failed, Row, Server, Skip, bench, free_port, load, load_at, ours, pinned, write_config
 
 # ---- what an event costs more than over A2A -----------------------------------------------------------------------
@@ -44,7 +45,7 @@ class MoreRow(Row):
 
 # ---- another gateway ------------------------------------------------------------------------------------------------
 
-TIMES_ITS_REQUESTS = 10
+TIMES_ITS_REQUESTS, TIMES_ITS_RELAYED = 10, 20
 LITELLM = os.path.join(ROOT, "tests/bench/peer/.venv-litellm/bin")
 START_S = 180
 # LiteLLM puts the role before the text, so the agent knows no such command and answers both with its list of commands
@@ -114,6 +115,13 @@ class Gateway:
         except Failed as e:
             raise Skip(f"LiteLLM: {e}") from e
 
+    def relayed(self, of, round_):
+        """Ours before the same agent, which runs where LiteLLM's does; theirs is the other rows' run."""
+        with Server(*ours(), core=1) as agent:
+            config = write_relay_config(agent.url, f"tokens:\n  - {{token: {KEY}, principal: bench}}\n")
+            mine = load(ours(config=config), *self.args, path="v1/chat/completions")
+        return of(mine), self.figures(of, round_)[1]
+
     def figures(self, of, round_):
         if round_ not in self.got:
             self.got[round_] = self.both()
@@ -123,12 +131,14 @@ class Gateway:
 def gateway_rows(seconds):
     gateway = Gateway(seconds)
 
-    def row(what, unit, goal, of):
-        made = Row(what, unit, goal, lambda: gateway.figures(of, len(made.rounds)), against="LiteLLM")
+    def row(what, unit, goal, of, figures=gateway.figures):
+        made = Row(what, unit, goal, lambda: figures(of, len(made.rounds)), against="LiteLLM")
         return made
     return [row("Chat Completions, an answer at once", "requests per CPU-second", TIMES_ITS_REQUESTS, lambda x: x["requests_per_cpu_s"]),
             row("Chat Completions, an answer at once: the slowest of a hundred (p99), 16 connections", "ms", None,
-                lambda x: x["latency_us"]["p99"] / 1000)]
+                lambda x: x["latency_us"]["p99"] / 1000),
+            row("Chat Completions, an answer at once, of a remote A2A agent (type a2a)", "requests per CPU-second", TIMES_ITS_RELAYED,
+                lambda x: x["requests_per_cpu_s"], gateway.relayed)]
 
 
 def event_rows(seconds):
