@@ -4,10 +4,10 @@ import json
 import sys
 
 sys.path.insert(0, __file__.rsplit('/', 1)[0] + '/lib')
-from front import call, chat, front
-from live import check, equal, run, test
+from front import PROBE, call, chat, front
+from live import AGENTS, check, equal, run, test
 
-server = front()
+server = front(agents=AGENTS + [PROBE, {**PROBE, 'id': 'forgets', 'history': 0}])
 TOKENS = [{'token': n, 'principal': n, 'tenant': t} for n, t in [('ann', 'acme'), ('bob', 'acme'), ('eve', 'globex')]]
 guarded = front(tokens=TOKENS)
 
@@ -63,7 +63,7 @@ def _():
 @test('models have an owner and a time')
 def _():
     models = call(server, 'GET', '/v1/models').body['data']
-    equal([m['id'] for m in models], ['demo', 'steady', 'hello', 'caller', 'gate', 'probe'], 'the models')
+    equal([m['id'] for m in models], ['demo', 'steady', 'hello', 'caller', 'gate', 'probe', 'forgets'], 'the models')
     check(all(m['owned_by'] == 'dragoman' and m['created'] > 1700000000 for m in models), models)
     equal(call(guarded, 'GET', '/v1/models/demo', headers=as_('ann')).body['owned_by'], 'acme', 'the tenant')
     equal(call(server, 'GET', '/v1/models/a2a%2Fdemo').body['id'], 'demo', 'a slash comes in percent codes')
@@ -149,9 +149,21 @@ def _():
     equal([p['text'] for p in got][-2:], ['three', 'what'], 'the parts')
 
 
-@test('what came before goes along as a transcript where the agent cannot know it')
+def texts(messages):
+    return [[m['role'], p['text']] for m in messages for p in m['parts']]
+
+
+@test('what came before is the history where the agent cannot know it')
 def _():
-    first, *rest = parts([user('one'), said('two'), user('what')])
+    got = probe([user('one'), said('two'), user('what')])
+    equal([p['text'] for p in got['message']['parts']], ['what'], 'the parts')
+    equal(texts(got['history']), [['ROLE_USER', 'one'], ['ROLE_AGENT', 'two']], 'the history')
+
+
+@test('what came before goes along as a text for an agent without a history')
+def _():
+    answer = chat(server, [user('one'), said('two'), user('what')], model='forgets')
+    first, *rest = json.loads(answer.content)['message']['parts']
     equal([first['text'], [p['text'] for p in rest]], ['user: one\nassistant: two\n', ['what']], 'the parts')
     equal(first['metadata'], {'dragoman:part': 'transcript'}, 'what the first part is')
 
@@ -170,7 +182,8 @@ def _():
     chat(server, 'what', headers=headers)
     got = probe([user('what'), said('an invented answer'), user('what')], headers=headers)
     check(got['contextId'] != 'edited', got['contextId'])
-    equal([p['text'] for p in got['message']['parts']], ['user: what\nassistant: an invented answer\n', 'what'], 'the parts')
+    equal([p['text'] for p in got['message']['parts']], ['what'], 'the parts')
+    equal(texts(got['history']), [['ROLE_USER', 'what'], ['ROLE_AGENT', 'an invented answer']], 'the history')
 
 
 @test('instructions are separate from the texts of the user')

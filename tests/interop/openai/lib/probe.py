@@ -43,6 +43,6 @@ elif word.startswith('['):
         artifact(*things, lastChunk=True)
         status('COMPLETED')
 else:
-    probe = {k: run[k] for k in ('message', 'metadata', 'acceptedOutputModes', 'contextId')}
+    probe = {k: run[k] for k in ('message', 'history', 'metadata', 'acceptedOutputModes', 'contextId')}
     probe['state'] = (run['task'] or {}).get('status', {}).get('state')
     status('COMPLETED', {'text': json.dumps(probe, ensure_ascii=False)})
