@@ -96,6 +96,9 @@ struct dgm_run {
     dgm_arena *arena; /* for the agent's own use, freed with the run */
     void *agent_data; /* the agent's own */
     bool canceled;    /* set before cancel() is called */
+    /* Set with canceled: the server ends, and the next process goes on with this run (only agents with can_resume). The
+     * agent stops here and ends the run; it leaves the work itself alone. What it emits is ignored. */
+    bool suspended;
 };
 
 /* How an agent answers, common to all types (config: reply, final_text, answer_source,

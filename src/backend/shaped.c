@@ -677,6 +677,7 @@ void dgm_shaped_cancel(void *agent, dgm_run *run)
     if (!x->is_plain || run->input->task) {
         inner = &((struct shape *)run->agent_data)->run;
         inner->canceled = run->canceled;
+        inner->suspended = run->suspended;
     }
     x->inner->cancel(x->agent, inner);
 }
