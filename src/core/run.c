@@ -270,6 +270,8 @@ static dgm_code run_emit(dgm_run *base, const dgm_event *event, dgm_err *err)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "an event without a kind");
     if (r->state == RUN_ANSWERED)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
+    if (r->base.suspended)
+        return DGM_OK;
     r->now = dgm_loop_unix_ms();
     dgm_code rc = DGM_OK;
     if (r->state != RUN_TASK || is_over_limit(r) ||
@@ -328,11 +330,26 @@ void dgm_core_run_drop(struct run *r)
     dgm_arena_free(r->arena); /* r lives in it */
 }
 
+/* Its task stays as it is: the next process finds it in the middle. Readers see the end of the stream. */
+static void run_finish_suspended(struct run *r)
+{
+    struct shard *s = r->shard;
+    struct live *l = r->live;
+    l->run = NULL;
+    dgm_core_run_drop(r);
+    dgm_live_free_if_idle(l);
+    dgm_drain_check(s);
+}
+
 static void run_finish(struct run *r)
 {
     struct shard *s = r->shard;
     struct live *l;
     dgm_err err = {0};
+    if (r->base.suspended) {
+        run_finish_suspended(r);
+        return;
+    }
     r->now = dgm_loop_unix_ms();
     r->scratch = r->shard->spare ? dgm_take(r->shard->spare) : dgm_arena_new();
     if (r->caller && run_create_task(r, NULL, &err)) /* no event at all is a task, too */
@@ -578,7 +595,10 @@ void dgm_core_run_abort(struct run *r)
         answer_with_error(r, &err);
     } else if (r->live && r->live->state == LIVE_READY &&
                !dgm_state_is_terminal(r->live->task_state)) {
-        dgm_live_end_task(r->live, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err);
+        r->base.suspended = r->agent->backend->can_resume && !r->base.canceled &&
+                            !dgm_state_is_interrupted(r->live->task_state);
+        if (!r->base.suspended)
+            dgm_live_end_task(r->live, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err);
     }
     dgm_core_run_cancel(r);
 }

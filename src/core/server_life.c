@@ -4,8 +4,8 @@
  * Recovery: tasks that a crash left in the middle are found page by page, each on the loop that owns it, and become
  * failed. Runs of agents that can resume start again (dgm_core_run_resume).
  *
- * Drain: every loop ends the readers of tasks that rest ─► runs end by themselves, or time is up: their tasks fail,
- * their agents are asked to stop ─► all of it is stored ─► on_drained
+ * Drain: every loop ends the readers of tasks that rest ─► runs end by themselves, or time is up: their tasks fail, or
+ * wait for the next process if it can resume them, their agents are asked to stop ─► all of it is stored ─► on_drained
  */
 #include "core/core_int.h"
 

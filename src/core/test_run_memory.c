@@ -465,6 +465,56 @@ static void a_later_turn_goes_on_after_a_restart(void **state)
     stop_env(&e);
 }
 
+static _Atomic int n_suspended;
+
+static void suspend(void *agent, dgm_run *run)
+{
+    (void)agent;
+    n_suspended += run->suspended;
+    status(run, DGM_STATE_CANCELED, "stopped"); /* is ignored: the run goes on */
+    held = NULL;
+    run->ops->end(run, "stopped");
+}
+
+static void on_all_drained(void *arg)
+{
+    struct step *s = arg;
+    sem_post(&s->done);
+}
+
+static void a_run_goes_on_after_a_drain(void **state)
+{
+    static const dgm_backend suspending = {.type = "suspending",
+                                           .can_resume = true,
+                                           .wants_history = true,
+                                           .start = memory_start,
+                                           .cancel = suspend};
+    struct env e;
+    char last[1000];
+    start_memory(&e, state, MANY);
+    backend_of_agents = &suspending;
+    n_suspended = 0;
+    restart(&e);
+    n_resumed = 1;
+    struct step *s = send_text(&e, "work", NULL, "c"), *drain = new_step();
+    while (!held)
+        sched_yield();
+    post_step(&e, s, 0, open_it);
+    sem_init(&drain->done, 0, 0);
+    dgm_core_drain(e.core, 100, on_all_drained, drain);
+    sem_wait(&drain->done);
+    sem_wait(&s->done); /* its stream ends, without an end of the task */
+    assert_int_equal(s->records[s->n - 1]->head.state, DGM_STATE_WORKING);
+    assert_int_equal(n_suspended, 1);
+    restart_and_recover(&e);
+    assert_int_equal(count_events(&e, s->task, "TASK_STATE_COMPLETED", last, sizeof last), 1);
+    assert_int_equal(count_events(&e, s->task, "TASK_STATE_CANCELED", last, sizeof last), 0);
+    assert_int_equal(n_resumed, 2);
+    clear(drain);
+    clear(s);
+    stop_env(&e);
+}
+
 static void other_agents_fail_as_before(void **state)
 {
     struct env e;
@@ -489,4 +539,4 @@ DGM_TEST_MAIN(ON_BOTH(an_agent_finds_what_it_stored), ON_BOTH(a_task_finds_what_
               ON_BOTH(a_history_has_limits), ON_BOTH(a_history_is_one_read),
               ON_BOTH(a_caller_may_leave_while_the_history_is_read),
               ON_BOTH(a_run_goes_on_after_a_restart), ON_BOTH(a_later_turn_goes_on_after_a_restart),
-              ON_BOTH(other_agents_fail_as_before))
+              ON_BOTH(a_run_goes_on_after_a_drain), ON_BOTH(other_agents_fail_as_before))
