@@ -239,6 +239,30 @@ static void it_gets_message_task_metadata_and_ids(void **state)
 }
 
 /* What a program stores by contextId alone, another principal could ask it for. */
+static void it_gets_the_conversation(void **state)
+{
+    (void)state;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_part hi = {.kind = DGM_PART_TEXT, .content = DGM_STR("hi")},
+             hello = {.kind = DGM_PART_TEXT, .content = DGM_STR("hello")};
+    dgm_message history[] = {
+        {.message_id = DGM_STR("1"), .role = DGM_ROLE_USER, .parts = {&hi, 1}},
+        {.message_id = DGM_STR("2"), .role = DGM_ROLE_AGENT, .parts = {&hello, 1}}};
+    dgm_run_input input = {.message = &history[0], .history = {history, 2}};
+    dgm_run run = {.input = &input, .arena = a};
+    dgm_buf line;
+    dgm_buf_init(&line, 10000);
+    dgm_exec_write_input(&run, EXEC_JSON, &line);
+    check_has(line,
+              ",\"history\":[{\"messageId\":\"1\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":"
+              "\"hi\"}]},{\"messageId\":\"2\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":"
+              "\"hello\"}]}],\"metadata\":null");
+    dgm_buf_clear(&line);
+    dgm_exec_write_input(&run, EXEC_TEXT, &line);
+    check_str(dgm_buf_str(&line), "hi\n");
+    dgm_buf_done(&line);
+}
+
 static void it_gets_tenant_and_principal(void **state)
 {
     static const struct {
@@ -867,8 +891,8 @@ DGM_TEST_MAIN(
     dgm_test(internal_events_may_leave_ids_and_times_out),
     dgm_test(ids_that_a_program_leaves_out_are_empty),
     dgm_test_holds(exit_0_completes_and_closes_what_is_open, "R002-13 R004-11"),
-    dgm_test(it_gets_message_task_metadata_and_ids), dgm_test(it_gets_tenant_and_principal),
-    dgm_test(programs_get_no_secrets_of_the_server),
+    dgm_test(it_gets_message_task_metadata_and_ids), dgm_test(it_gets_the_conversation),
+    dgm_test(it_gets_tenant_and_principal), dgm_test(programs_get_no_secrets_of_the_server),
     dgm_test(a_failure_is_one_record_with_the_end_of_stderr),
     dgm_test_holds(text_comes_as_chunks, "R002-13 R004-17"), dgm_test(text_goes_in_and_out),
     dgm_test(files_for_a_program_that_reads_text_are_rejected), dgm_test(it_asks_and_goes_on),

@@ -1,5 +1,7 @@
 /* test_turn_message.c - what of a request's messages an agent is sent. */
 #include "frontend/turn/turn_int.h"
+#include "model/calls.h"
+#include "model/conversation.h"
 #include "model/form.h"
 #include "support/check.h"
 #include "wire/agui/agui.h"
@@ -68,6 +70,39 @@ static void what_came_before_can_go_in_front(void **state)
                 "{\"text\":\"user: a\\nassistant: b\\n\",\"metadata\":{\"dragoman:part\":"
                 "\"transcript\"}},{\"text\":\"c\"}");
     check_parts(INPUT(SAYS("user", "3", "c"), ""), true, "{\"text\":\"c\"}"); /* nothing did */
+}
+
+static void what_came_before_is_messages_for_agents_that_get_a_history(void **state)
+{
+    struct env e = read_input(INPUT(
+        SAYS("system", "0", "s") "," SAYS(
+            "user", "1",
+            "a") ","
+                 "{\"role\":\"assistant\",\"id\":\"2\",\"toolCalls\":[{\"id\":\"c1\",\"type\":"
+                 "\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},"
+                 "{\"role\":\"tool\",\"id\":\"3\",\"toolCallId\":\"c1\",\"content\":\"42\"}," SAYS(
+                     "assistant", "4", "b") "," SAYS("user", "5", "c"),
+        ""));
+    static const dgm_turn_agent agent = {.gets_history = true};
+    dgm_message m;
+    (void)state;
+    e.ask.input = &e.input;
+    e.ask.agent = &agent;
+    assert_int_equal(dgm_make_message(e.a, &e.ask, &e.cut, true, &m, NULL), DGM_OK);
+    assert_int_equal(m.parts.n, 2);
+    check_str(m.parts.at[1].content, "c");
+    assert_true(dgm_message_has_transcript(&m));
+    dgm_messages before = dgm_message_transcript(e.a, &m);
+    static const char *const ids[] = {"1", "2", "3", "4"};
+    assert_int_equal(before.n, 4); /* instructions are metadata */
+    for (size_t i = 0; i < 4; i++) {
+        check_bytes_(before.at[i].message_id.p, before.at[i].message_id.n, ids[i], 1, __FILE__,
+                     __LINE__);
+        assert_int_equal(before.at[i].role, i % 2 ? DGM_ROLE_AGENT : DGM_ROLE_USER);
+    }
+    assert_true(dgm_message_has(&before.at[1], DGM_CALLS));
+    assert_true(dgm_message_has(&before.at[2], DGM_RESULTS));
+    dgm_arena_free(e.a);
 }
 
 static void results_come_first_with_the_names_of_their_calls(void **state)
@@ -211,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         dgm_test(messages_after_the_last_answer_are_sent),
         dgm_test(what_came_before_can_go_in_front),
+        dgm_test(what_came_before_is_messages_for_agents_that_get_a_history),
         dgm_test(results_come_first_with_the_names_of_their_calls),
         dgm_test(answers_to_interrupts_are_words_or_data),
         dgm_test(nothing_to_answer_is_refused),
