@@ -731,6 +731,38 @@ def _(client):
         same(len({c.send("chunks 1 x", id=id, context="ctx").task["id"] for _ in range(2)}), n, f"tasks with {on}")
 
 
+REMEMBERS = {"command": [os.path.join(ROOT, "tests/wire/lib/remembers.py")]}
+
+
+def history_of(c, *before):
+    context = new_id("ctx")
+    for text in before:
+        task = c.send(text, context=context).task
+    if before[-1:] == ("weather",):
+        result = {"data": {"tool_results": [{"call_id": "call-1", "output": "rain"}]}}
+        c.send(m=message(parts=[result], task=task["id"]))
+    task = c.send("history", context=context).task
+    return json.loads(task["status"]["message"]["parts"][0]["text"])
+
+
+@both("history.messages", "how many messages of the conversation the agent gets")
+def _(client):
+    for n in 0, 1, 3:
+        same(len(history_of(client("exec", REMEMBERS, history={"messages": n}), "a", "b", "c")), n, f"messages with {n}")
+    same(len(history_of(client("exec", REMEMBERS, history=2), "a", "b", "c")), 2, "the short form")
+
+
+@both("history.bytes", "how many bytes of it")
+def _(client):
+    same([len(history_of(client("exec", REMEMBERS, history={"bytes": n}), "x" * 5000)) for n in (4000, 100000)], [1, 2], "messages")
+
+
+@both("history.tools", "with calls and results, or without")
+def _(client):
+    same(["call-1" in json.dumps(history_of(client("exec", REMEMBERS, history={"tools": on}), "weather")[:3]) for on in (True, False)], [True, False],
+         "calls")
+
+
 # ---- is that all? ----------------------------------------------------------------------------------------------------------------
 
 ELSEWHERE = {}
