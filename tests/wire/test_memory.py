@@ -92,6 +92,8 @@ def _():
     other = fronts.post(s, "/v1/conversations", {"items": items}).json["id"]
     same(fronts.responses(s, WHO, model="one", conversation=other).text, KNOWS, "items that the client added")
     same(fronts.responses(s, WHO, model="one", conversation=other).text, KNOWS, "and the turn behind")
+    listed = ask(s.address, "GET", f"/v1/conversations/{other}/items?order=asc&limit=50").json["data"]
+    same(["".join(p["text"] for p in i["content"]) for i in listed], [ANN, "Hello Ann.", WHO, KNOWS, WHO, KNOWS], "its items, each once")
 
 
 @test("Responses: the whole conversation as input")

@@ -160,8 +160,8 @@ static void on_found(void *arg, const struct conversation *c)
 {
     struct looking *k = arg;
     k->c = *c;
-    dgm_turn_get_history(k->op->q.turns, k->op->arena, k->op->q.owner, (dgm_str){0}, c->id,
-                         conversation_items_on_history, k);
+    dgm_turn_get_sent_history(k->op->q.turns, k->op->arena, k->op->q.owner, (dgm_str){0}, c->id,
+                              conversation_items_on_history, k);
 }
 
 static void look(struct responses_op *op,

@@ -186,8 +186,8 @@ static void on_conversation(void *arg, const struct conversation *c)
     k->place.context_id = c->id;
     k->conversation = c;
     if (yyjson_arr_size(c->added)) {
-        dgm_turn_get_history(k->op->q.turns, k->op->arena, k->op->q.owner, (dgm_str){0}, c->id,
-                             responses_front_chain_on_history, k);
+        dgm_turn_get_sent_history(k->op->q.turns, k->op->arena, k->op->q.owner, (dgm_str){0}, c->id,
+                                  responses_front_chain_on_history, k);
         return;
     }
     k->place.has_history = true;

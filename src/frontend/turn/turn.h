@@ -222,6 +222,9 @@ typedef void (*dgm_on_history)(dgm_code code, const dgm_turn_history *history, c
                                void *arg);
 void dgm_turn_get_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,
                           dgm_str context_id, dgm_on_history on_history, void *arg);
+/* The same without the transcripts that came with messages: for a context whose earlier messages are stored elsewhere. */
+void dgm_turn_get_sent_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,
+                               dgm_str context_id, dgm_on_history on_history, void *arg);
 /* The same from the logs, as far as they are kept: with the agents' calls, their results and thoughts. Takes longer;
  * for those who show it. agent is needed. */
 void dgm_turn_get_whole_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,

@@ -44,8 +44,9 @@ struct looking {
     size_t bytes;        /* of messages */
     size_t step_bytes;   /* of them, read since the loop served others */
     dgm_turn_history history;
-    bool whole;                 /* logs, too */
-    bool artifacts;             /* those that are no text, too */
+    bool whole;     /* logs, too */
+    bool artifacts; /* those that are no text, too */
+    bool no_transcripts;
     bool is_answered, is_later; /* of the log at `at`: here it is; it was not at once */
     dgm_on_history on_history;
     void *arg;
@@ -134,7 +135,7 @@ void dgm_turn_drop_transcripts(const dgm_task *task)
 static void show_transcript(struct looking *l, dgm_task *task)
 {
     dgm_messages before = {0};
-    if (task->history.n && dgm_message_has_transcript(&task->history.at[0])) {
+    if (!l->no_transcripts && task->history.n && dgm_message_has_transcript(&task->history.at[0])) {
         before = dgm_message_transcript(l->scratch, &task->history.at[0]);
         l->left = 0;
     }
@@ -362,7 +363,11 @@ static struct history_place *new_place(dgm_turns *turns, const dgm_list_query *q
     return place;
 }
 
-static void look(dgm_turns *turns, dgm_arena *a, dgm_list_query query, bool whole, bool artifacts,
+struct looking_for {
+    bool whole, artifacts, no_transcripts;
+};
+
+static void look(dgm_turns *turns, dgm_arena *a, dgm_list_query query, struct looking_for what,
                  dgm_on_history on_history, void *arg)
 {
     struct looking *l = dgm_new(a, struct looking);
@@ -371,8 +376,9 @@ static void look(dgm_turns *turns, dgm_arena *a, dgm_list_query query, bool whol
                           .scratch = dgm_arena_new(),
                           .query = query,
                           .tasks = dgm_new_n(a, struct named, DGM_MAX_HISTORY_TASKS),
-                          .whole = whole,
-                          .artifacts = artifacts,
+                          .whole = what.whole,
+                          .artifacts = what.artifacts,
+                          .no_transcripts = what.no_transcripts,
                           .on_history = on_history,
                           .arg = arg};
     l->query.page_size = PAGE;
@@ -385,19 +391,26 @@ void dgm_turn_get_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_s
                           dgm_str context_id, dgm_on_history on_history, void *arg)
 {
     dgm_list_query q = {.owner = owner, .agent = agent, .context_id = context_id};
-    look(turns, a, q, false, false, on_history, arg);
+    look(turns, a, q, (struct looking_for){0}, on_history, arg);
+}
+
+void dgm_turn_get_sent_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,
+                               dgm_str context_id, dgm_on_history on_history, void *arg)
+{
+    dgm_list_query q = {.owner = owner, .agent = agent, .context_id = context_id};
+    look(turns, a, q, (struct looking_for){.no_transcripts = true}, on_history, arg);
 }
 
 void dgm_turn_get_whole_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,
                                 dgm_str context_id, dgm_on_history on_history, void *arg)
 {
     dgm_list_query q = {.owner = owner, .agent = agent, .context_id = context_id};
-    look(turns, a, q, true, false, on_history, arg);
+    look(turns, a, q, (struct looking_for){.whole = true}, on_history, arg);
 }
 
 void dgm_turn_get_shown_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,
                                 dgm_str context_id, dgm_on_history on_history, void *arg)
 {
     dgm_list_query q = {.owner = owner, .agent = agent, .context_id = context_id};
-    look(turns, a, q, true, true, on_history, arg);
+    look(turns, a, q, (struct looking_for){.whole = true, .artifacts = true}, on_history, arg);
 }
