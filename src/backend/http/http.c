@@ -209,7 +209,7 @@ static dgm_str run_id_of(const dgm_run *run)
                     : in->task_id;
 }
 
-/* Does the service have to be told which of its objects comes before? */
+/* Does the request name the task or the response before? */
 static bool needs_recall(const struct http_job *j)
 {
     dgm_format_id format = j->agent->codec->format;
