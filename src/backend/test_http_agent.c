@@ -516,6 +516,36 @@ static void state_goes_both_ways(void **state)
     service_close();
 }
 
+/* Callers of other protocols have no state: the service gets the one of the turn before. */
+static void state_is_stored_for_callers_without_one(void **state)
+{
+    static const struct service_answer answers[] = {
+        {.bytes = SSE STARTED D("{\"type\":\"STATE_SNAPSHOT\",\"snapshot\":{\"n\":1.0,\"l\":[]}}")
+             D("{\"type\":\"STATE_DELTA\",\"delta\":[{\"op\":\"add\",\"path\":\"/l/-\","
+               "\"value\":\"a\"}]}") FINISHED},
+        {.bytes = SSE STARTED D("{\"type\":\"STATE_DELTA\",\"delta\":[{\"op\":\"replace\","
+                                "\"path\":\"/n\",\"value\":2}]}") FINISHED},
+        {.bytes = SSE STARTED D("{\"type\":\"STATE_DELTA\",\"delta\":[{\"op\":\"remove\","
+                                "\"path\":\"/none\"}]}") FINISHED},
+    };
+    (void)state;
+    service_open();
+    SERVICE_SET(answers);
+    struct fake *f = open_agent("ag-ui", "");
+    turn_with(f, "Hi", NULL);
+    assert_string_equal(note, "{\"n\":1.0,\"l\":[\"a\"]}");
+    forget_task(f);
+    turn_with(f, "Hi", NULL);
+    assert_non_null(strstr(service_body(1), "\"state\":{\"n\":1.0,\"l\":[\"a\"]}"));
+    assert_string_equal(note, "{\"n\":2,\"l\":[\"a\"]}");
+    forget_task(f);
+    turn_with(f, "Hi", "{'dragoman:state':{'own':true}}");
+    assert_non_null(strstr(service_body(2), "\"state\":{\"own\":true}"));
+    assert_string_equal(note, "{\"n\":2,\"l\":[\"a\"]}"); /* the patch did not fit */
+    fake_close(f);
+    service_close();
+}
+
 /* Some servers send the whole conversation at the end, with ids of their own. */
 static void a_snapshot_repeats_nothing(void **state)
 {
@@ -910,7 +940,8 @@ DGM_TEST_MAIN(
     dgm_test_with("tools of ag-ui", calls_of_the_callers_tools_wait_for_results, &tool_cases[2]),
     dgm_test(calls_of_its_own_tools_do_not_wait), dgm_test(an_approval_is_requested_and_sent_back),
     dgm_test(an_interrupt_can_be_dismissed), dgm_test(a_custom_interrupt_is_a_question),
-    dgm_test(state_goes_both_ways), dgm_test(a_snapshot_repeats_nothing),
+    dgm_test(state_goes_both_ways), dgm_test(state_is_stored_for_callers_without_one),
+    dgm_test(a_snapshot_repeats_nothing),
     dgm_test_with("history of chat", the_conversation_is_in_the_request, &histories[0]),
     dgm_test_with("history of responses", the_conversation_is_in_the_request, &histories[1]),
     dgm_test_with("history of ag-ui", the_conversation_is_in_the_request, &histories[2]),

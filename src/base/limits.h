@@ -201,6 +201,9 @@
 /* "note_bytes": what is stored for a caller besides tasks: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
 
+/* "service_state_bytes": the shared state of an AG-UI service that is stored for the next turn. Each patch of it copies it. */
+#define DGM_MAX_SERVICE_STATE_BYTES ((size_t)64 << 10)
+
 /* "waiting_questions": tasks of one caller that wait with equal conversations, which a request without a conversation id could
  * answer. From two on no request continues any of them; the others are listed so that the last one to wait is found again. */
 #define DGM_MAX_WAITING_QUESTIONS 16

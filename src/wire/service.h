@@ -16,17 +16,20 @@
 typedef struct dgm_service_turn {
     const dgm_codec *codec;
     const dgm_message *message;
-    dgm_messages history; /* before the message, oldest first; not sent to a service that has it */
+    dgm_messages history; /* before the message, oldest first */
     const dgm_task *task; /* that the message continues; NULL: none */
-    const dgm_json
-        *metadata;      /* of the caller's request: DGM_META_... of model/names.h; may be NULL */
+    /* Of the caller's request: DGM_META_... of model/names.h; may be NULL. */
+    const dgm_json *metadata;
     dgm_str context_id; /* of the conversation, for formats that name it */
     dgm_str run_id;
-    dgm_str model;       /* OpenAI's formats */
-    bool has_memory;     /* the service stores the conversation: only the message is sent */
-    dgm_str previous_id; /* openai-responses, with has_memory: the response before; absent: none */
-    dgm_str
-        remote_task_id; /* A2A, with has_memory: the service's task that waits for this message; absent: none */
+    dgm_str model; /* OpenAI's formats */
+    /* The service stores the conversation: only the message is sent, and one of the next two. Absent: there is none. */
+    bool has_memory;
+    dgm_str previous_id;    /* openai-responses: the response before */
+    dgm_str remote_task_id; /* A2A: the service's task that waits for this message */
+    /* ag-ui: the state after the turn before, for callers that do not send one; NULL: unknown. May be set later than the
+     * answer is opened. */
+    const dgm_json *state;
 } dgm_service_turn;
 
 /* Appends the body. Asks for a stream where the format has a member for it. */
@@ -75,5 +78,8 @@ bool dgm_service_answer_has_begun(const dgm_service_answer *s);
 dgm_str dgm_service_answer_error(const dgm_service_answer *s);
 /* openai-responses: the id of the response. A2A: the id of the task. Absent: unknown. */
 dgm_str dgm_service_answer_id(const dgm_service_answer *s);
+
+/* ag-ui: the state after this turn, as JSON, if the service changed it and it is not too large. Absent otherwise. */
+dgm_str dgm_service_answer_state(const dgm_service_answer *s);
 
 DGM_DEFINE_AUTO(dgm_service_answer, dgm_service_answer_free)

@@ -47,6 +47,8 @@ struct dgm_service_answer {
     struct answer_text *texts;
     size_t n_texts, cap_texts;
     dgm_buf last_text;
+    dgm_buf state; /* ag-ui: as JSON; `over`: it is not known any more */
+    bool has_new_state;
     const dgm_json *custom_interrupt; /* of LangGraph's AG-UI servers; in `arena` */
 };
 
@@ -231,6 +233,50 @@ static dgm_code answer_snapshot(dgm_service_answer *s, const dgm_canon_event *ev
     return e.snapshot.messages.n ? answer_pass(s, &e) : DGM_OK;
 }
 
+/* ---- state ------------------------------------------------------------------------------------------------------------ */
+
+static void answer_set_state(dgm_service_answer *s, const yyjson_val *state)
+{
+    dgm_buf_clear(&s->state);
+    s->state.over = false;
+    if (state)
+        dgm_json_put(&s->state, state);
+    else
+        dgm_buf_add_lit(&s->state, "null");
+    s->has_new_state = true;
+}
+
+/* The state that the service was sent. */
+static void answer_start_state(dgm_service_answer *s)
+{
+    const dgm_service_turn *turn = s->params.turn;
+    const yyjson_val *own = dgm_json_get(turn->metadata, DGM_STR(DGM_META_STATE));
+    own = own ? own : turn->state;
+    answer_set_state(s, own ? own : dgm_json_parse_trusted(s->scratch, DGM_STR("{}")));
+}
+
+/* If the patch does not fit, the service has another state than we know. */
+static void answer_patch_state(dgm_service_answer *s, const dgm_json *patch)
+{
+    yyjson_val *before;
+    char *text = NULL;
+    size_t n = 0;
+    if (!s->has_new_state)
+        answer_start_state(s);
+    if (s->state.over || dgm_json_read(s->scratch, dgm_buf_str(&s->state), DGM_MAX_OBJECT_BYTES,
+                                       "object_bytes", &before, NULL))
+        return;
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *after = yyjson_patch(doc, before, (yyjson_val *)(uintptr_t)patch, NULL);
+    if (after)
+        text = yyjson_mut_val_write(after, 0, &n);
+    dgm_buf_clear(&s->state);
+    dgm_buf_add_str(&s->state, (dgm_str){text, n});
+    s->state.over |= !text;
+    free(text);
+    yyjson_mut_doc_free(doc);
+}
+
 /* ---- calls --------------------------------------------------------------------------------------------------------- */
 
 static struct answer_call *answer_find_call(dgm_service_answer *s, dgm_str id)
@@ -401,6 +447,10 @@ static dgm_code answer_within_run(dgm_service_answer *s, const dgm_canon_event *
         if ((call = answer_find_call(s, e->result.tool_call_id)))
             call->has_result = true;
         return answer_pass(s, e);
+    case DGM_CANON_STATE_SNAPSHOT: answer_set_state(s, e->state.snapshot); return answer_pass(s, e);
+    case DGM_CANON_STATE_DELTA:
+        answer_patch_state(s, e->state_delta.patch);
+        return answer_pass(s, e);
     case DGM_CANON_MESSAGES_SNAPSHOT: return answer_snapshot(s, e);
     case DGM_CANON_CUSTOM:
         if (answer_is_agui(s) && dgm_str_is(e->custom.name, DGM_SERVICE_CUSTOM_INTERRUPT) &&
@@ -570,6 +620,7 @@ dgm_service_answer *dgm_service_answer_new(const dgm_service_answer_params *para
     s->arena = dgm_arena_new_small(1024);
     s->scratch = dgm_arena_new_small(2048);
     dgm_buf_init(&s->last_text, DGM_MAX_FINAL_TEXT_BYTES);
+    dgm_buf_init(&s->state, DGM_MAX_SERVICE_STATE_BYTES);
     dgm_stream_params stream = {.mint = s->mint};
     if (params->codec->decode)
         s->from = dgm_records_to_events_new(&(dgm_records_params){.whole_snapshots = false});
@@ -594,6 +645,7 @@ void dgm_service_answer_free(dgm_service_answer *s)
     free(s->calls);
     free(s->texts);
     dgm_buf_done(&s->last_text);
+    dgm_buf_done(&s->state);
     dgm_arena_free(s->arena);
     dgm_arena_free(s->scratch);
     free(s);
@@ -617,4 +669,10 @@ dgm_str dgm_service_answer_error(const dgm_service_answer *s)
 dgm_str dgm_service_answer_id(const dgm_service_answer *s)
 {
     return s->id;
+}
+
+dgm_str dgm_service_answer_state(const dgm_service_answer *s)
+{
+    bool is_known = answer_is_agui(s) && s->has_new_state && !s->state.over;
+    return is_known ? dgm_buf_str(&s->state) : (dgm_str){0};
 }

@@ -235,6 +235,8 @@ static void request_read_agui(const dgm_service_turn *turn, dgm_arena *a, dgm_ca
     input->state = dgm_json_get(turn->metadata, DGM_STR(DGM_META_STATE));
     input->forwarded_props = dgm_json_get(turn->metadata, DGM_STR(DGM_META_FORWARDED_PROPS));
     if (!input->state)
+        input->state = turn->state;
+    if (!input->state)
         input->state = dgm_json_parse_trusted(a, DGM_STR("{}"));
     if (!input->forwarded_props)
         input->forwarded_props = dgm_json_parse_trusted(a, DGM_STR("{}"));

@@ -38,16 +38,28 @@ static void http_on_timer_closed(void *arg)
     free(arg);
 }
 
+/* What the next turn needs: the state of an AG-UI service, the id of a response or of a task. */
+static void http_remember(struct http_job *j)
+{
+    dgm_run *run = j->run;
+    dgm_str id = dgm_service_answer_id(j->answer), state = dgm_service_answer_state(j->answer);
+    if (!run->ops->remember || run->canceled)
+        return;
+    if (state.n)
+        run->ops->remember(run, DGM_RUN_CONTEXT, state, NULL, NULL);
+    else if (j->turn.has_memory && id.n && id.n <= DGM_MAX_ID_BYTES)
+        run->ops->remember(run, j->agent->codec->encode ? DGM_RUN_TASK : DGM_RUN_CONTEXT, id, NULL,
+                           NULL);
+}
+
 static void http_finish(struct http_job *j)
 {
     dgm_run *run = j->run;
-    dgm_str error = dgm_service_answer_error(j->answer), id = dgm_service_answer_id(j->answer);
+    dgm_str error = dgm_service_answer_error(j->answer);
     if (error.n && !run->canceled)
         dgm_run_report(run, &(dgm_run_fault){.what = error, .detail = j->detail});
-    if (j->turn.has_memory && id.n && !error.n && !run->canceled && run->ops->remember &&
-        id.n <= DGM_MAX_ID_BYTES)
-        run->ops->remember(run, j->agent->codec->encode ? DGM_RUN_TASK : DGM_RUN_CONTEXT, id, NULL,
-                           NULL);
+    else
+        http_remember(j);
     if (j->call)
         dgm_remote_cancel(j->call);
     j->call = NULL;
@@ -192,11 +204,15 @@ static void http_send(struct http_job *j)
 static void http_on_recalled(void *arg, dgm_str text)
 {
     struct http_job *j = arg;
-    dgm_str id = dgm_arena_dup(j->run->arena, text);
+    dgm_str copy = dgm_arena_dup(j->run->arena, text);
+    yyjson_val *state = NULL;
     if (j->agent->codec->encode)
-        j->turn.remote_task_id = id;
-    else
-        j->turn.previous_id = id;
+        j->turn.remote_task_id = copy;
+    else if (j->agent->codec->format == DGM_FORMAT_RESPONSES)
+        j->turn.previous_id = copy;
+    else if (copy.n &&
+             !dgm_json_read(j->run->arena, copy, DGM_MAX_NOTE_BYTES, "note_bytes", &state, NULL))
+        j->turn.state = state;
     http_send(j);
 }
 
@@ -209,13 +225,16 @@ static dgm_str run_id_of(const dgm_run *run)
                     : in->task_id;
 }
 
-/* Does the request name the task or the response before? */
+/* Does the request name the task or the response before, or a state that the caller does not have? */
 static bool needs_recall(const struct http_job *j)
 {
     dgm_format_id format = j->agent->codec->format;
-    if (!j->turn.has_memory || !j->run->ops->recall)
+    if (!j->run->ops->recall)
         return false;
-    return format == DGM_FORMAT_RESPONSES || (j->agent->codec->encode && j->turn.task);
+    if (format == DGM_FORMAT_AG_UI || format == DGM_FORMAT_AG_UI_0)
+        return !dgm_json_get(j->turn.metadata, DGM_STR(DGM_META_STATE));
+    return j->turn.has_memory &&
+           (format == DGM_FORMAT_RESPONSES || (j->agent->codec->encode && j->turn.task));
 }
 
 static void http_start(void *agent, dgm_run *run)
