@@ -67,7 +67,7 @@ static dgm_code read_settings(dgm_arena *a, const char *config, struct remote_ty
 {
     *ret = (struct remote_type){.remote = DGM_REMOTE_DEFAULTS};
     dgm_code rc = dgm_settings_read(settings_of(a, config), rows, ret, err);
-    return rc ? rc : dgm_remote_open(&ret->remote, a, err);
+    return rc ? rc : dgm_remote_open(&ret->remote, NULL, a, err);
 }
 
 /* more: settings besides the url. */
