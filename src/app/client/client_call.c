@@ -6,111 +6,7 @@
  */
 #include "app/client/client_int.h"
 #include "base/limits.h"
-#include "wire/a2a/a2a.h"
 #include "wire/sse/sse.h"
-
-#include <ctype.h>
-
-/* ---- the request ------------------------------------------------------------------------------------------- */
-
-static void put_escaped(dgm_buf *b, dgm_str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        if (isalnum(c) || strchr("-._~", c))
-            dgm_buf_add_char(b, (char)c);
-        else
-            dgm_buf_printf(b, "%%%02X", c);
-    }
-}
-
-static void put_query(dgm_buf *b, char *mark, const char *name, dgm_str value)
-{
-    if (!value.n)
-        return;
-    dgm_buf_add_char(b, *mark);
-    dgm_buf_add_str(b, dgm_str_from(name));
-    dgm_buf_add_char(b, '=');
-    put_escaped(b, value);
-    *mark = '&';
-}
-
-static void put_query_int(dgm_buf *b, char *mark, const char *name, dgm_opt_int n)
-{
-    char text[16];
-    snprintf(text, sizeof text, "%d", n.value);
-    put_query(b, mark, name, n.set ? dgm_str_from(text) : (dgm_str){0});
-}
-
-static void put_list_query(dgm_buf *b, const dgm_list_tasks_request *l)
-{
-    static const char *const states[] = {
-        "TASK_STATE_UNSPECIFIED",    "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING",
-        "TASK_STATE_COMPLETED",      "TASK_STATE_FAILED",    "TASK_STATE_CANCELED",
-        "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_REJECTED",  "TASK_STATE_AUTH_REQUIRED"};
-    char mark = '?';
-    put_query(b, &mark, "contextId", l->context_id);
-    if (l->status.set)
-        put_query(b, &mark, "status", dgm_str_from(states[l->status.value]));
-    put_query_int(b, &mark, "pageSize", l->page_size);
-    put_query(b, &mark, "pageToken", l->page_token);
-    put_query_int(b, &mark, "historyLength", l->history_length);
-}
-
-/* The address of an operation in the HTTP+JSON binding, and its verb. */
-static const char *put_route(const peer *p, const struct peer_call *call, dgm_buf *url)
-{
-    const dgm_task_request *task = call->params;
-    char mark = '?';
-    dgm_str base = p->url;
-    while (base.n && base.p[base.n - 1] == '/')
-        base.n--;
-    dgm_buf_add_str(url, base);
-    if (!p->is_v1 && !(base.n > 3 && memcmp(base.p + base.n - 3, "/v1", 3) == 0))
-        dgm_buf_add_lit(url, "/v1");
-    if (p->tenant.n) {
-        dgm_buf_add_char(url, '/');
-        put_escaped(url, p->tenant);
-    }
-    switch (call->method) {
-    case DGM_METHOD_SEND: dgm_buf_add_lit(url, "/message:send"); return "POST";
-    case DGM_METHOD_STREAM: dgm_buf_add_lit(url, "/message:stream"); return "POST";
-    case DGM_METHOD_LIST:
-        dgm_buf_add_lit(url, "/tasks");
-        put_list_query(url, call->params);
-        return "GET";
-    default: break;
-    }
-    dgm_buf_add_lit(url, "/tasks/");
-    put_escaped(url, task->task_id);
-    if (call->method == DGM_METHOD_CANCEL) {
-        dgm_buf_add_lit(url, ":cancel");
-        return "POST";
-    }
-    if (call->method == DGM_METHOD_SUBSCRIBE)
-        dgm_buf_add_lit(url, ":subscribe");
-    else
-        put_query_int(url, &mark, "historyLength", task->history_length);
-    return "GET";
-}
-
-static dgm_code put_body(const peer *p, const struct peer_call *call, dgm_arena *a, dgm_buf *body,
-                         dgm_err *err)
-{
-    dgm_frame frame = {.envelope = p->is_rest ? DGM_ENVELOPE_NONE : DGM_ENVELOPE_REQUEST,
-                       .id = dgm_json_parse_trusted(a, DGM_STR("1")),
-                       .method = call->method,
-                       .object = {dgm_a2a_methods[call->method].params, call->params}};
-    dgm_writer w = {.out = body};
-    if (p->is_rest && call->method == DGM_METHOD_CANCEL) {
-        dgm_buf_add_lit(body, "{}");
-        return DGM_OK;
-    }
-    dgm_code rc = p->codec->encode(&w, &frame, err);
-    if (!rc && body->over)
-        rc = dgm_fail(err, DGM_TOO_LARGE, NULL, "the message is larger than %zu bytes", body->max);
-    return rc;
-}
 
 /* ---- the answer ------------------------------------------------------------------------------------------------ */
 
@@ -148,8 +44,8 @@ static bool call_read_text(struct reading *t, dgm_str text, dgm_str event_id)
     dgm_arena_reset(t->arena);
     t->code = dgm_json_read(t->arena, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, t->err);
     if (!t->code)
-        t->code = t->p->codec->decode(&r, v, dgm_a2a_methods[t->call->method].result, t->in_stream,
-                                      &frame);
+        t->code = t->p->at.codec->decode(&r, v, dgm_a2a_methods[t->call->method].result,
+                                         t->in_stream, &frame);
     if (t->code && t->call->raw) {
         t->code = DGM_OK;
         return true;
@@ -157,7 +53,7 @@ static bool call_read_text(struct reading *t, dgm_str text, dgm_str event_id)
     if (t->code) {
         dgm_err why = *t->err;
         dgm_fail(t->err, DGM_INVALID_AGENT_RESPONSE, NULL, "invalid response: not A2A %s: %s%s%s",
-                 t->p->is_v1 ? "1.0" : "0.3", why.msg, why.at[0] ? " at " : "", why.at);
+                 t->p->at.is_v1 ? "1.0" : "0.3", why.msg, why.at[0] ? " at " : "", why.at);
         return false;
     }
     if (frame.object.kind == DGM_OBJECT_ERROR) {
@@ -197,26 +93,11 @@ static void on_tick(void *arg)
         t->call->on_tick(t->call->arg);
 }
 
-dgm_peer_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body)
-{
-    yyjson_val *v;
-    dgm_frame frame;
-    dgm_err unread = {0};
-    dgm_reader r = {.arena = a, .err = &unread};
-    if (dgm_json_read(a, body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, &unread) ||
-        !yyjson_is_obj(v))
-        return NULL;
-    dgm_object_kind kind = dgm_json_get(v, DGM_STR("jsonrpc")) ? DGM_OBJECT_NONE : DGM_OBJECT_ERROR;
-    if (codec->decode(&r, v, kind, false, &frame) || frame.object.kind != DGM_OBJECT_ERROR)
-        return NULL;
-    return frame.object.it;
-}
-
 /* An HTTP status other than 2xx: what the body reports, if it can be read. */
 static dgm_code http_refusal(struct reading *t, const struct http_answer *answer)
 {
     long status = answer->status;
-    dgm_peer_error *e = dgm_peer_error_of(t->arena, t->p->codec, dgm_buf_str(&answer->body));
+    dgm_peer_error *e = dgm_a2a_error_of(t->arena, t->p->at.codec, dgm_buf_str(&answer->body));
     if (e) {
         if (!e->http_status)
             e->http_status = (int32_t)status;
@@ -227,7 +108,7 @@ static dgm_code http_refusal(struct reading *t, const struct http_answer *answer
     dgm_code code = status == 401   ? DGM_UNAUTHENTICATED
                     : status == 403 ? DGM_FORBIDDEN
                                     : DGM_INVALID_AGENT_RESPONSE;
-    return dgm_fail(t->err, code, NULL, "%.*s responded with HTTP status %ld", DGM_P(t->p->url),
+    return dgm_fail(t->err, code, NULL, "%.*s responded with HTTP status %ld", DGM_P(t->p->at.url),
                     status);
 }
 
@@ -257,7 +138,7 @@ static size_t headers_of(const peer *p, const struct peer_call *call, dgm_arena 
     to[n++] = dgm_a2a_methods[call->method].result == DGM_OBJECT_STREAM_RESPONSE
                   ? "Accept: text/event-stream, application/json"
                   : "Accept: application/json";
-    to[n++] = p->is_v1 ? "A2A-Version: 1.0" : "A2A-Version: 0.3";
+    to[n++] = p->at.is_v1 ? "A2A-Version: 1.0" : "A2A-Version: 0.3";
     if (call->last_event)
         to[n++] = dgm_arena_printf(a, "Last-Event-ID: %s", call->last_event).p;
     for (size_t i = 0; p->headers[i]; i++)
@@ -269,7 +150,7 @@ static size_t headers_of(const peer *p, const struct peer_call *call, dgm_arena 
 dgm_code dgm_peer_call(peer *p, const struct peer_call *call, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new(), *objects = dgm_arena_new();
-    const char *headers[DGM_CLI_MAX_VALUES + 8], *method = "POST";
+    const char *headers[DGM_CLI_MAX_VALUES + 8], *method;
     struct reading t = {.p = p, .call = call, .arena = objects, .err = err};
     struct http_answer answer = {0};
     dgm_buf url, body;
@@ -277,13 +158,10 @@ dgm_code dgm_peer_call(peer *p, const struct peer_call *call, dgm_err *err)
     dgm_buf_init(&url, 64 << 10);
     dgm_buf_init(&body, DGM_MAX_OBJECT_BYTES);
     dgm_sse_init(&t.sse);
-    if (p->is_rest)
-        method = put_route(p, call, &url);
-    else
-        dgm_buf_add_str(&url, p->url);
+    method = dgm_a2a_put_route(&p->at, call->method, call->params, &url);
     dgm_buf_add_char(&url, '\0');
     if (strcmp(method, "POST") == 0)
-        rc = put_body(p, call, a, &body, err);
+        rc = dgm_a2a_put_body(&p->at, call->method, call->params, a, &body, err);
     headers_of(p, call, a, headers);
     if (!rc) {
         struct http_request q = {.method = method,

@@ -166,8 +166,7 @@ static int lint_answer(struct linting *t, peer *p)
     dgm_part part = {.kind = DGM_PART_TEXT, .content = dgm_str_from(text ? text : "hello")};
     dgm_message message = {
         .message_id = dgm_uuid7_in(p->arena), .role = DGM_ROLE_USER, .parts = {&part, 1}};
-    dgm_send_request request = {.tenant = p->is_rest ? (dgm_str){0} : p->tenant,
-                                .message = &message};
+    dgm_send_request request = {.tenant = dgm_a2a_tenant_of(&p->at), .message = &message};
     bool streams = !p->card || p->card->capabilities.streaming == DGM_TRUE;
     struct peer_call call = {.method = streams ? DGM_METHOD_STREAM : DGM_METHOD_SEND,
                              .params = &request,
@@ -175,8 +174,8 @@ static int lint_answer(struct linting *t, peer *p)
                              .raw = lint_read_bytes,
                              .arg = t};
     dgm_err err = {0};
-    t->report.from = p->codec->name; /* what the card has promised */
-    t->stream = dgm_cli_report_linter(&t->report, dgm_arena_dup(p->arena, p->url).p, NULL);
+    t->report.from = p->at.codec->name; /* what the card has promised */
+    t->stream = dgm_cli_report_linter(&t->report, dgm_arena_dup(p->arena, p->at.url).p, NULL);
     dgm_code rc = t->stream ? dgm_peer_call(p, &call, &err) : DGM_OK;
     if (t->stream && !rc)
         dgm_linter_end(t->stream);

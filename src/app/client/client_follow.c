@@ -45,8 +45,7 @@ static dgm_code ask(struct follow *f, dgm_method method, void *params, const cha
 
 static dgm_task_request request_of(const struct follow *f)
 {
-    return (dgm_task_request){.tenant = f->p->is_rest ? (dgm_str){0} : f->p->tenant,
-                              .task_id = f->s->task_id};
+    return (dgm_task_request){.tenant = dgm_a2a_tenant_of(&f->p->at), .task_id = f->s->task_id};
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------- */

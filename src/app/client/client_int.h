@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "model/text_pieces.h"
 #include "net/client.h"
-#include "wire/codec.h"
+#include "wire/a2a/a2a_peer.h"
 
 /* ---- HTTP (client_http.c) ---------------------------------------------------------------------------- */
 
@@ -64,9 +64,7 @@ typedef struct peer {
     bool card_is_of_host;        /* the host's card: the address itself had no card */
     const yyjson_val *card_json; /* as it came */
     const dgm_agent_card *card;
-    const dgm_codec *codec; /* what it speaks */
-    bool is_rest, is_v1;
-    dgm_str url, tenant;
+    dgm_a2a_peer at;      /* its interface */
     const char **headers; /* for every request; ends with NULL */
     /* Set before it is opened: sees the text of the card, whatever it is. */
     void (*on_card)(void *arg, const char *url, dgm_str text);
@@ -106,9 +104,6 @@ struct peer_call {
 
 /* DGM_OK: the answer is complete. A refusal of the server is err, with its code and a sentence. */
 dgm_code dgm_peer_call(peer *p, const struct peer_call *call, dgm_err *err);
-
-/* The error in the body of an HTTP response; NULL: it has none that we can read. In the arena. */
-dgm_peer_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body);
 
 /* Prints err with a hint what to do. Returns an exit status. */
 int dgm_peer_report_error(const peer *p, const dgm_err *err);

@@ -3,12 +3,9 @@
  */
 #include "app/client/client_int.h"
 #include "base/limits.h"
-#include "wire/a2a/a2a.h"
-#include "wire/a2a/a2a_card.h"
 
 #include <stdlib.h>
 
-#define CARD_PATH "/.well-known/agent-card.json"
 #define TIMEOUT_S 600
 
 bool dgm_client_number(const dgm_cli_line *line, const char *option, long low, long high, long *to)
@@ -56,37 +53,6 @@ static int collect_headers(peer *p, const char *token)
 
 /* ---- the card ---------------------------------------------------------------------------------------------- */
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-/* The path names one agent of several. The card of the host would be that of another agent. */
-static bool names_agent(const char *address)
-{
-    const char *host = strstr(address, "://");
-    return strstr(host + 3, "/agents/");
-}
-
-/* The well-known path below URL, and if there is no card, that of its host. */
-static const char *card_url(peer *p, bool of_host)
-{
-    size_t n = strlen(p->address);
-    const char *host = strstr(p->address, "://");
-    if (ends_in(p->address, ".json"))
-        return of_host ? NULL : p->address;
-    if (of_host) {
-        const char *slash = strchr(host + 3, '/');
-        if (!slash || !slash[1] || names_agent(p->address))
-            return NULL;
-        n = (size_t)(slash - p->address);
-    }
-    while (n && p->address[n - 1] == '/')
-        n--;
-    return dgm_arena_printf(p->arena, "%.*s" CARD_PATH, (int)n, p->address).p;
-}
-
 static dgm_code get_card(peer *p, const char *url, struct http_answer *answer, dgm_err *err)
 {
     const char *version = dgm_cli_get(p->line, "protocol");
@@ -99,26 +65,6 @@ static dgm_code get_card(peer *p, const char *url, struct http_answer *answer, d
         headers[n++] = p->headers[i];
     headers[n] = NULL;
     return dgm_client_http_call(p->http, &q, answer, err);
-}
-
-static dgm_code read_card(peer *p, dgm_str text, dgm_err *err)
-{
-    yyjson_val *v;
-    dgm_frame frame;
-    dgm_mint mint = {{0}, 0, {0}};
-    dgm_reader r = {.arena = p->arena, .mint = &mint, .err = err};
-    dgm_code rc = dgm_json_read(p->arena, dgm_arena_dup(p->arena, text), DGM_MAX_OBJECT_BYTES,
-                                "object_bytes", &v, err);
-    if (rc)
-        return rc;
-    const dgm_codec *codec = dgm_a2a_card_is_03_rest(v) ? &dgm_codec_a2a_03_rest
-                             : dgm_a2a_card_is_03(v)    ? &dgm_codec_a2a_03
-                                                        : &dgm_codec_a2a_10;
-    if ((rc = codec->decode(&r, v, DGM_OBJECT_CARD, false, &frame)))
-        return rc;
-    p->card_json = v;
-    p->card = frame.object.it;
-    return DGM_OK;
 }
 
 static void hint_credentials(long status)
@@ -150,7 +96,7 @@ static int fetch_card(peer *p)
     dgm_peer_error *refusal = NULL;
     long status = 0;
     for (int of_host = 0; of_host < 2; of_host++) {
-        const char *url = card_url(p, of_host);
+        const char *url = dgm_a2a_card_url(p->arena, p->address, (size_t)of_host);
         if (!url)
             break;
         rc = get_card(p, url, &answer, &err);
@@ -159,7 +105,8 @@ static int fetch_card(peer *p)
             p->card_is_of_host = of_host;
             if (p->on_card)
                 p->on_card(p->on_card_arg, url, dgm_buf_str(&answer.body));
-            rc = read_card(p, dgm_buf_str(&answer.body), &err);
+            rc = dgm_a2a_read_card(p->arena, dgm_buf_str(&answer.body), &p->card_json, &p->card,
+                                   &err);
             dgm_client_http_response_done(&answer);
             if (!rc)
                 return DGM_CLI_OK;
@@ -169,7 +116,7 @@ static int fetch_card(peer *p)
         }
         status = answer.status;
         if (!rc && !of_host)
-            refusal = dgm_peer_error_of(p->arena, &dgm_codec_a2a_10, dgm_buf_str(&answer.body));
+            refusal = dgm_a2a_error_of(p->arena, &dgm_codec_a2a_10, dgm_buf_str(&answer.body));
         dgm_client_http_response_done(&answer);
         if (rc)
             return dgm_peer_report_error(p, &err);
@@ -182,42 +129,6 @@ static int fetch_card(peer *p)
 }
 
 /* ---- the interface ---------------------------------------------------------------------------------------------- */
-
-/* 1: A2A 1.x, 3: 0.3 and what follows it, 0: neither. */
-static int dgm_version_of(dgm_str v)
-{
-    if (dgm_str_starts(v, DGM_STR("1.")) || dgm_str_is(v, "1"))
-        return 1;
-    return dgm_str_starts(v, DGM_STR("0.")) && v.n >= 3 && v.p[2] >= '3' ? 3 : v.n ? 0 : 1;
-}
-
-static bool speaks(const peer *p, const dgm_agent_interface *i, bool *ret_rest, bool *ret_v1)
-{
-    const char *protocol = dgm_cli_get(p->line, "protocol"),
-               *binding = dgm_cli_get(p->line, "binding");
-    bool is_rpc = dgm_str_eq_nocase(i->protocol_binding, DGM_STR("JSONRPC"));
-    bool is_rest = dgm_str_eq_nocase(i->protocol_binding, DGM_STR("HTTP+JSON")) ||
-                   dgm_str_eq_nocase(i->protocol_binding, DGM_STR("REST"));
-    int version = dgm_version_of(i->protocol_version);
-    if ((!is_rpc && !is_rest) || !version || !dgm_str_starts(i->url, DGM_STR("http")))
-        return false;
-    if (protocol && (strcmp(protocol, "1.0") == 0) != (version == 1))
-        return false;
-    if (binding && (strcmp(binding, "rest") == 0) != is_rest)
-        return false;
-    *ret_rest = is_rest;
-    *ret_v1 = version == 1;
-    return true;
-}
-
-static void use(peer *p, dgm_str url, dgm_str tenant, bool is_rest, bool is_v1)
-{
-    p->url = url;
-    p->tenant = tenant;
-    p->is_rest = is_rest;
-    p->is_v1 = is_v1;
-    p->codec = is_v1 ? &dgm_codec_a2a_10 : is_rest ? &dgm_codec_a2a_03_rest : &dgm_codec_a2a_03;
-}
 
 /* Is it the card of the endpoint that was typed? It lists that address, or the path is the usual one of A2A. */
 static bool lists_address(const peer *p)
@@ -237,40 +148,29 @@ static bool lists_address(const peer *p)
     return false;
 }
 
-/* The first of the card that we speak; of two at one address the newer. */
 static bool choose(peer *p)
 {
-    const dgm_agent_interfaces *all = &p->card->interfaces;
-    const dgm_agent_interface *best = NULL;
-    bool is_rest = false, is_v1 = false;
-    for (size_t k = 0; k < all->n; k++) {
-        const dgm_agent_interface *i = &all->at[k];
-        bool rest, v1;
-        if (!speaks(p, i, &rest, &v1))
-            continue;
-        if (best && !(v1 && !is_v1 && rest == is_rest && dgm_str_eq(best->url, i->url)))
-            continue;
-        best = i;
-        is_rest = rest;
-        is_v1 = v1;
-    }
-    if (best)
-        use(p, best->url, best->tenant, is_rest, is_v1);
-    if (best && p->card_is_of_host && !lists_address(p))
+    const char *protocol = dgm_cli_get(p->line, "protocol"),
+               *binding = dgm_cli_get(p->line, "binding");
+    dgm_a2a_version version = !protocol                      ? DGM_A2A_ANY_VERSION
+                              : strcmp(protocol, "1.0") == 0 ? DGM_A2A_VERSION_10
+                                                             : DGM_A2A_VERSION_03;
+    dgm_a2a_binding wanted = !binding                       ? DGM_A2A_ANY_BINDING
+                             : strcmp(binding, "rest") == 0 ? DGM_A2A_REST
+                                                            : DGM_A2A_JSONRPC;
+    if (!dgm_a2a_choose_interface(p->card, version, wanted, &p->at))
+        return false;
+    if (p->card_is_of_host && !lists_address(p))
         dgm_cli_hint("there is no agent card below %s: using the agent at %.*s, from %s",
-                     p->address, DGM_P(best->url), p->card_url);
-    return best;
+                     p->address, DGM_P(p->at.url), p->card_url);
+    return true;
 }
 
 static int no_interface(const peer *p)
 {
     dgm_buf offers;
     dgm_buf_init(&offers, 2000);
-    for (size_t k = 0; k < p->card->interfaces.n; k++) {
-        const dgm_agent_interface *i = &p->card->interfaces.at[k];
-        dgm_buf_printf(&offers, "%s%.*s %.*s", k ? ", " : "", DGM_P(i->protocol_binding),
-                       DGM_P(i->protocol_version));
-    }
+    dgm_a2a_list_interfaces(p->card, &offers);
     dgm_cli_complain("the card at %s has no interface that this program supports%s%s: %.*s",
                      p->card_url, dgm_cli_get(p->line, "protocol") ? " with this --protocol" : "",
                      dgm_cli_get(p->line, "binding") ? " with this --binding" : "",
@@ -322,8 +222,8 @@ int dgm_peer_open(peer *p, const dgm_cli_line *line, const char *url)
     if (status)
         return status;
     if (protocol && binding) {
-        use(p, dgm_str_from(p->address), (dgm_str){0}, strcmp(binding, "rest") == 0,
-            strcmp(protocol, "1.0") == 0);
+        p->at = dgm_a2a_peer_at(dgm_str_from(p->address), (dgm_str){0},
+                                strcmp(binding, "rest") == 0, strcmp(protocol, "1.0") == 0);
         return DGM_CLI_OK;
     }
     if ((status = fetch_card(p)))

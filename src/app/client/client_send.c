@@ -173,12 +173,12 @@ static int send_message(peer *p, dgm_message *message, show *s)
     bool streams = waits && !dgm_cli_get(line, "no-stream") &&
                    (!p->card || p->card->capabilities.streaming == DGM_TRUE);
     /* 0.3 servers have different defaults, so always send the value */
-    dgm_send_configuration configuration = {.return_immediately = !waits     ? DGM_TRUE
-                                                                  : p->is_v1 ? DGM_UNSET
-                                                                             : DGM_FALSE};
-    dgm_send_request request = {.tenant = p->is_rest ? (dgm_str){0} : p->tenant,
+    dgm_send_configuration configuration = {.return_immediately = !waits        ? DGM_TRUE
+                                                                  : p->at.is_v1 ? DGM_UNSET
+                                                                                : DGM_FALSE};
+    dgm_send_request request = {.tenant = dgm_a2a_tenant_of(&p->at),
                                 .message = message,
-                                .configuration = waits && p->is_v1 ? NULL : &configuration};
+                                .configuration = waits && p->at.is_v1 ? NULL : &configuration};
     struct follow f = {.p = p, .s = s, .waits = waits};
     return dgm_client_follow(&f, streams ? DGM_METHOD_STREAM : DGM_METHOD_SEND, &request, NULL);
 }

@@ -8,7 +8,7 @@
 
 static dgm_str tenant_of(const peer *p)
 {
-    return p->is_rest ? (dgm_str){0} : p->tenant; /* REST has it in the path */
+    return dgm_a2a_tenant_of(&p->at); /* REST has it in the path */
 }
 
 struct getting {
@@ -118,7 +118,7 @@ static void print_header(struct listing *l)
     if (l->p->card) {
         printf("Tasks of ");
         print_text(l->p->card->name);
-        printf(" at %.*s\n", DGM_P(l->p->url));
+        printf(" at %.*s\n", DGM_P(l->p->at.url));
     }
     printf("%-36s  %-14s  %-19s  %s\n", "TASK", "STATE", "CHANGED (UTC)", "MESSAGE");
 }
@@ -201,7 +201,7 @@ static int list(peer *p)
     dgm_code rc;
     if (!dgm_client_number(line, "limit", 0, INT32_MAX, &limit))
         return DGM_CLI_MISUSED;
-    if (!p->is_v1) {
+    if (!p->at.is_v1) {
         dgm_cli_complain("A2A 0.3 has no lists, and %s has no newer version", p->address);
         return DGM_CLI_FAILED;
     }

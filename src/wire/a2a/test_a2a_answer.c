@@ -1,0 +1,223 @@
+/* test_a2a_answer.c - answers of agents that mix the versions, and the requests to them. */
+#include "wire/a2a/a2a_peer.h"
+
+#include "model/form.h"
+#include "support/check.h"
+
+static dgm_arena *arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = dgm_arena_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    dgm_arena_free(arena);
+    return 0;
+}
+
+static dgm_str with_quotes(const char *text)
+{
+    dgm_str s = dgm_arena_dup(arena, dgm_str_from(text));
+    for (char *p = (char *)(uintptr_t)s.p; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    return s;
+}
+
+/* Reads with every codec: the result must not depend on it. want: the event as 1.0, with ' for ". */
+static void check_reads(const char *text, const char *want)
+{
+    const dgm_codec *all[] = {&dgm_codec_a2a_10, &dgm_codec_a2a_03, &dgm_codec_a2a_03_rest};
+    for (size_t i = 0; i < 3; i++) {
+        dgm_mint mint = {{1, 2}, 0, {0}};
+        dgm_a2a_answer answer;
+        dgm_err err = {0};
+        dgm_buf b;
+        check_ok(dgm_a2a_read_answer(arena, all[i], &mint, with_quotes(text), &answer, &err), err);
+        assert_null(answer.error);
+        dgm_buf_init(&b, SIZE_MAX);
+        dgm_form_write_event(&(dgm_writer){.out = &b, .format = DGM_FORMAT_A2A_10}, &answer.event);
+        check_str(b, with_quotes(want).p);
+        dgm_buf_done(&b);
+    }
+}
+
+#define DONE "{'task':{'id':'a:b','contextId':'c','status':{'state':'TASK_STATE_COMPLETED'}"
+
+static void test_versions(void **state)
+{
+    (void)state;
+    /* a task: 1.0, 0.3, 1.0 with members and names of 0.3, 0.3 with those of 1.0, bare, wrapped twice */
+    check_reads("{'task':{'id':'a:b','contextId':'c','status':{'state':'TASK_STATE_COMPLETED'}}}",
+                DONE "}}");
+    check_reads("{'jsonrpc':'2.0','id':1,'result':{'kind':'task','id':'a:b','contextId':'c',"
+                "'status':{'state':'completed'}}}",
+                DONE "}}");
+    check_reads(
+        "{'jsonrpc':'2.0','id':1,'result':{'task':{'kind':'task','id':'a:b','contextId':'c',"
+        "'status':{'state':'completed','timestamp':'yesterday'},"
+        "'artifacts':[{'artifactId':'x','parts':[{'kind':'text','text':'hi'},{'kind':'file',"
+        "'file':{'uri':'http://h/f','mimeType':'text/plain','name':'f'}},{'kind':'data',"
+        "'data':{'a':1}}]}]}}}",
+        DONE ",'artifacts':[{'artifactId':'x','parts':[{'text':'hi'},{'url':'http://h/f',"
+             "'filename':'f','mediaType':'text/plain'},{'data':{'a':1}}]}]}}");
+    check_reads(
+        "{'kind':'task','id':'a:b','contextId':'c','status':{'state':'TASK_STATE_COMPLETED'},"
+        "'artifacts':[{'artifactId':'x','parts':[{'text':'hi'},{'raw':'aGk=','mediaType':"
+        "'text/plain'}]}]}",
+        DONE ",'artifacts':[{'artifactId':'x','parts':[{'text':'hi'},{'raw':'aGk=',"
+             "'mediaType':'text/plain'}]}]}}");
+    check_reads("{'result':{'result':{'task':{'id':'a:b','contextId':'c','status':{'state':"
+                "'TASK_STATE_COMPLETED'}}}}}",
+                DONE "}}");
+    check_reads("{'task':{'id':'a:b','contextId':'c','status':{'state':'TASK_STATE_CANCELLED'}}}",
+                "{'task':{'id':'a:b','contextId':'c','status':{'state':'TASK_STATE_CANCELED'}}}");
+}
+
+static void test_updates_and_messages(void **state)
+{
+    (void)state;
+    const char *update = "{'artifactUpdate':{'taskId':'t','contextId':'c','artifact':{'artifactId':"
+                         "'x','parts':[{'text':'hi'}]},'append':true}}";
+    check_reads(update, update);
+    check_reads(
+        "{'jsonrpc':'2.0','id':1,'result':{'kind':'artifact-update','taskId':'t','contextId':"
+        "'c','append':true,'artifact':{'artifactId':'x','parts':[{'kind':'text','text':'hi'}"
+        "]}}}",
+        update);
+    const char *status =
+        "{'statusUpdate':{'taskId':'t','contextId':'c','status':{'state':'TASK_STATE_INPUT_"
+        "REQUIRED',"
+        "'message':{'messageId':'m','role':'ROLE_AGENT','parts':[{'text':'?'}]}}}}";
+    check_reads(status, status);
+    check_reads(
+        "{'jsonrpc':'2.0','id':1,'result':{'kind':'status-update','final':true,'taskId':'t',"
+        "'contextId':'c','status':{'state':'input-required','message':{'kind':'message',"
+        "'messageId':'m','role':'agent','parts':[{'kind':'text','text':'?'}]}}}}",
+        status);
+    const char *message =
+        "{'message':{'messageId':'m','contextId':'c','role':'ROLE_AGENT','parts':[{"
+        "'text':'hi'}]}}";
+    check_reads(message, message);
+    check_reads(
+        "{'jsonrpc':'2.0','id':1,'result':{'kind':'message','messageId':'m','contextId':'c',"
+        "'role':'agent','parts':[{'kind':'text','text':'hi'}]}}",
+        message);
+    check_reads(
+        "{'msg':{'messageId':'m','contextId':'c','role':'ROLE_AGENT','content':[{'text':'hi'}"
+        "]}}",
+        message);
+    check_reads("{'message':{'messageId':'m','contextId':'c','role':'assistant','content':'hi'}}",
+                message);
+}
+
+static void test_missing_ids(void **state)
+{
+    dgm_mint mint = {{1, 2}, 0, {0}};
+    dgm_a2a_answer answer;
+    dgm_err err = {0};
+    (void)state;
+    check_ok(dgm_a2a_read_answer(
+                 arena, &dgm_codec_a2a_10, &mint,
+                 with_quotes("{'statusUpdate':{'status':{'state':'TASK_STATE_WORKING'}}}"), &answer,
+                 &err),
+             err);
+    assert_int_equal(answer.event.kind, DGM_EVENT_STATUS);
+    assert_int_equal(answer.task_id.n, 0);
+    assert_int_equal(answer.context_id.n, 0);
+}
+
+static void test_errors(void **state)
+{
+    static const struct {
+        const char *text, *message;
+        dgm_code code;
+    } rows[] = {
+        {"{'jsonrpc':'2.0','id':1,'error':{'code':-32001,'message':'no task'}}", "no task",
+         DGM_TASK_NOT_FOUND},
+        {"{'error':{'code':404,'status':'NOT_FOUND','message':'no task'}}", "no task",
+         DGM_TASK_NOT_FOUND},
+        {"{'code':-32004,'message':'cannot'}", "cannot", DGM_UNSUPPORTED_OPERATION},
+        {"{'error':'broken'}", "broken", DGM_OK},
+        {"{'jsonrpc':'2.0','id':1,'error':{'code':'odd','message':'broken'}}", "broken", DGM_OK},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_mint mint = {{1, 2}, 0, {0}};
+        dgm_a2a_answer answer;
+        dgm_err err = {0};
+        check_ok(dgm_a2a_read_answer(arena, &dgm_codec_a2a_10, &mint, with_quotes(rows[i].text),
+                                     &answer, &err),
+                 err);
+        assert_non_null(answer.error);
+        assert_true(dgm_str_eq(answer.error->message, dgm_str_from(rows[i].message)));
+        assert_int_equal(answer.error->code, rows[i].code);
+    }
+}
+
+static void test_garbage(void **state)
+{
+    static const char *const texts[] = {
+        "[]",
+        "null",
+        "17",
+        "{}",
+        "{'result':null}",
+        "{'task':[]}",
+        "{'task':{'id':'x'",
+        "{'task':{'id':'x','status':{'state':'TASK_STATE_NEW'}}}",
+        "{'kind':'task'}",
+        "{'artifactUpdate':{'artifact':{'artifactId':'x','parts':[{'kind':'odd'}]}}}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        dgm_mint mint = {{1, 2}, 0, {0}};
+        dgm_a2a_answer answer;
+        dgm_err err = {0};
+        if (!dgm_a2a_read_answer(arena, &dgm_codec_a2a_10, &mint, with_quotes(texts[i]), &answer,
+                                 &err))
+            fail_msg("%s was read", texts[i]);
+        assert_true(err.msg[0]);
+    }
+}
+
+static void test_card_urls(void **state)
+{
+    static const char *const rows[][3] = {
+        {"http://h:1", "http://h:1/.well-known/agent-card.json", NULL},
+        {"http://h/", "http://h/.well-known/agent-card.json", NULL},
+        {"http://h/a2a", "http://h/a2a/.well-known/agent-card.json",
+         "http://h/.well-known/agent-card.json"},
+        {"http://h/agents/x", "http://h/agents/x/.well-known/agent-card.json", NULL},
+        {"http://h/card.json", "http://h/card.json", NULL},
+        {"http://h/.well-known/agent-card.json?assistant_id=1",
+         "http://h/.well-known/agent-card.json?assistant_id=1", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            const char *url = dgm_a2a_card_url(arena, rows[i][0], k);
+            if (rows[i][k + 1])
+                assert_string_equal(url, rows[i][k + 1]);
+            else
+                assert_null(url);
+        }
+        assert_null(dgm_a2a_card_url(arena, rows[i][0], 2));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_updates_and_messages, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_missing_ids, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_card_urls, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
