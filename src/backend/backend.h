@@ -38,7 +38,7 @@ typedef struct dgm_run_input {
      * agent's setting `history` allows. */
     dgm_messages history;
     /* The process before this one had started this run, with this message; how far the agent came is known only by what
-     * it has stored with `remember`. Only agents with can_resume. */
+     * it has stored with `remember`. `task` then contains what the run had emitted. Only agents with can_resume. */
     bool is_resumed;
 } dgm_run_input;
 
@@ -121,7 +121,7 @@ typedef enum dgm_setting_kind {
     DGM_SETTING_STR,     /* dgm_str */
     DGM_SETTING_NUMBER,  /* double, from min to max */
     DGM_SETTING_INT,     /* int64_t, likewise */
-    DGM_SETTING_CHOICE,  /* int: which of `choices`, "a|b|c" */
+    DGM_SETTING_CHOICE,  /* int: which of `choices`, "a|b|c"; of "false|true" also JSON's */
     DGM_SETTING_COMMAND, /* const dgm_json *: a text, or a list of texts, not empty */
     DGM_SETTING_ENV,     /* const dgm_json *: an object of texts; 80 and true count as text */
     DGM_SETTING_NAMES /* const dgm_json *: a list of names, or the text `choices` for all of them */

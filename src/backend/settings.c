@@ -83,6 +83,8 @@ static bool settings_read_choice(struct check *c, const dgm_json *v, const char 
     size_t used = strlen(allowed);
     dgm_str text = yyjson_is_str(settings_plain(v)) ? dgm_json_str(v) : (dgm_str){0};
     const char *p = choices;
+    if (yyjson_is_bool(settings_plain(v)) && strcmp(choices, "false|true") == 0)
+        text = yyjson_get_bool(settings_plain(v)) ? DGM_STR("true") : DGM_STR("false");
     for (int i = 0; *p; i++) {
         size_t n = strcspn(p, "|");
         if (dgm_str_eq(text, (dgm_str){p, n})) {

@@ -182,6 +182,8 @@ static void put_setting_types(dgm_buf *b, const dgm_setting *row)
                        row->kind == DGM_SETTING_INT ? "integer" : "number", row->min, row->max);
         break;
     case DGM_SETTING_CHOICE:
+        if (strcmp(row->choices, "false|true") == 0)
+            dgm_buf_add_lit(b, "{\"type\":\"boolean\"},");
         dgm_buf_add_lit(b, "{\"enum\":[");
         put_choices(b, row->choices);
         dgm_buf_add_lit(b, "]}" OR_VARIABLE);

@@ -176,6 +176,12 @@ static const char *sentence_of_status(dgm_remote_call *c)
         .p;
 }
 
+static bool remote_is_full(const dgm_remote_call *c)
+{
+    return c->run->ops->is_full(c->run) ||
+           (c->handler.is_full && c->handler.is_full(c->handler.user));
+}
+
 static void remote_wants_more(void *arg)
 {
     dgm_remote_call *c = arg;
@@ -184,7 +190,7 @@ static void remote_wants_more(void *arg)
                           .error = c->wrong, .end = DGM_FETCH_INVALID, .may_be_received = true});
     } else if (!c->waits_for_room) {
         remote_send(c);
-    } else if (c->run->ops->is_full(c->run) && !c->run->canceled) {
+    } else if (remote_is_full(c) && !c->run->canceled) {
         dgm_timer_start(&c->timer, FULL_MS);
     } else {
         c->waits_for_room = false;
@@ -235,7 +241,9 @@ static void remote_on_head(void *user, const dgm_fetch_head *head)
     c->retry_after = after.n && after.n < 6 && after.p[0] >= '0' && after.p[0] <= '9'
                          ? strtod(after.p, NULL)
                          : -1;
-    if (c->is_error || is_json || c->is_stream || head->status == 204)
+    if (c->handler.on_head)
+        c->handler.on_head(c->handler.user, head);
+    if (c->canceled || c->is_error || is_json || c->is_stream || head->status == 204)
         return;
     remote_fail_with(
         c,
@@ -260,7 +268,7 @@ static void remote_on_body(void *user, dgm_str bytes)
     }
     dgm_frames_feed(&c->frames, bytes.p, bytes.n);
     pass_items(c);
-    if (c->fetch && !c->canceled && !c->waits_for_room && c->run->ops->is_full(c->run)) {
+    if (c->fetch && !c->canceled && !c->waits_for_room && remote_is_full(c)) {
         c->waits_for_room = true;
         dgm_fetch_pause(c->fetch);
         dgm_timer_start(&c->timer, FULL_MS);
