@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "net/test_peer.h"
 #include "support/check.h"
 
 #include <arpa/inet.h>
@@ -13,135 +14,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
-
-/* ---- the server --------------------------------------------------------------------------------------------------- */
-
-enum { HOLD = 1, RESET = 2, KEEP = 4, NO_READ = 8, ENDLESS = 16 };
-
-struct script {
-    const char *bytes; /* what a request is answered with; NULL: nothing */
-    unsigned
-        how; /* HOLD: the connection stays open, KEEP: for the next request, ENDLESS: the last byte is repeated */
-};
-
-static struct server {
-    int listener, port;
-    const struct script *scripts;
-    size_t n;
-    pthread_t thread;
-    atomic_size_t connections, requests;
-    atomic_bool stop;
-    char last[65536]; /* the last request */
-} server;
-
-static bool read_request(int fd)
-{
-    size_t n = 0, want = 0;
-    while (n < sizeof server.last - 1) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        if (poll(&p, 1, 20) == 0) {
-            if (atomic_load(&server.stop))
-                return false;
-            continue;
-        }
-        ssize_t got = read(fd, server.last + n, sizeof server.last - 1 - n);
-        if (got <= 0)
-            return false;
-        n += (size_t)got;
-        server.last[n] = '\0';
-        char *end = strstr(server.last, "\r\n\r\n"),
-             *length = strstr(server.last, "Content-Length: ");
-        if (end && !want)
-            want = (size_t)(end + 4 - server.last) + (length ? strtoul(length + 16, NULL, 10) : 0);
-        if (want && n >= want)
-            return true;
-    }
-    return false;
-}
-
-static void hold(int fd)
-{
-    char byte;
-    while (!atomic_load(&server.stop)) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        if (poll(&p, 1, 20) == 1 && read(fd, &byte, 1) <= 0)
-            return;
-    }
-}
-
-static void *serve_one(void *arg)
-{
-    int fd = (int)(intptr_t)arg;
-    bool more = true;
-    while (more) {
-        size_t i = 0;
-        const struct script *s = &server.scripts[0];
-        if (!(s->how & NO_READ) && !read_request(fd))
-            break;
-        i = atomic_fetch_add(&server.requests, 1);
-        s = &server.scripts[i < server.n ? i : server.n - 1];
-        if (s->bytes)
-            more = write(fd, s->bytes, strlen(s->bytes)) > 0;
-        if (s->how & ENDLESS) {
-            char many[4096];
-            memset(many, 'x', sizeof many);
-            while (write(fd, many, sizeof many) > 0 && !atomic_load(&server.stop))
-                ;
-        }
-        if (s->how & RESET) {
-            struct linger now = {1, 0};
-            setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-        }
-        if (s->how & HOLD)
-            hold(fd);
-        more = more && s->how & KEEP;
-    }
-    close(fd);
-    return NULL;
-}
-
-static void *serve_all(void *arg)
-{
-    pthread_t threads[64];
-    size_t n = 0;
-    (void)arg;
-    while (!atomic_load(&server.stop)) {
-        struct pollfd p = {.fd = server.listener, .events = POLLIN};
-        if (poll(&p, 1, 20) != 1)
-            continue;
-        int fd = accept(server.listener, NULL, NULL);
-        atomic_fetch_add(&server.connections, 1);
-        if (n == 64)
-            abort();
-        pthread_create(&threads[n++], NULL, serve_one, (void *)(intptr_t)fd);
-    }
-    while (n)
-        pthread_join(threads[--n], NULL);
-    return NULL;
-}
-
-static void server_start(const struct script *scripts, size_t n)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    memset(&server, 0, sizeof server);
-    signal(SIGPIPE, SIG_IGN);
-    server.scripts = scripts;
-    server.n = n;
-    server.listener = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(server.listener, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(server.listener, 64), 0);
-    getsockname(server.listener, (struct sockaddr *)&at, &size);
-    server.port = ntohs(at.sin_port);
-    pthread_create(&server.thread, NULL, serve_all, NULL);
-}
-
-static void server_stop(void)
-{
-    atomic_store(&server.stop, true);
-    pthread_join(server.thread, NULL);
-    close(server.listener);
-}
 
 /* ---- the client ----------------------------------------------------------------------------------------------------- */
 
@@ -423,7 +295,9 @@ static void bad_servers(void **state)
          true,
          "127.0.0.1:%d redirects to another origin, which is not followed: http://127.0.0.2:80"},
         {"redirects without end",
-         {"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n", 0},
+         {"HTTP/1.1 302 Found\r\nLocation: /again\r\nConnection: close\r\nContent-Length: "
+          "0\r\n\r\n",
+          0},
          {.follows = true},
          DGM_FETCH_REDIRECT,
          true,
