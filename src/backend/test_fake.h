@@ -39,6 +39,10 @@ struct fake {
     size_t n_asked_full;
     bool foreign, can_refuse;
     dgm_code refused;
+    /* can_store: texts are stored (by scope), from one run to the next */
+    bool can_store, is_resumed;
+    dgm_buf stored[2];
+    size_t n_storing; /* not stored yet: nothing may be emitted */
     /* what came */
     dgm_buf trace, events, stream, final, indicators, notes;
     size_t n_events, n_text_in_working, n_first, n_last, n_chunks, n_messages;
@@ -168,6 +172,8 @@ static dgm_code fake_emit(dgm_run *run, const dgm_event *event, dgm_err *err)
     err = err ? err : &mine;
     if (f->has_ended)
         fake_fault(f, "an event after the end");
+    if (f->n_storing)
+        fake_fault(f, "an event before the text is stored");
     if (f->is_task && dgm_state_is_terminal(f->state)) {
         fake_word(f, "(late)");
         dgm_arena_free(a);
@@ -319,6 +325,68 @@ static const dgm_run_ops fake_refusing_ops = {.emit = fake_emit,
                                               .refuse = fake_refuse,
                                               .fault = fake_report};
 
+/* ---- stored texts */
+
+struct fake_answer {
+    struct fake *fake;
+    dgm_arena *arena; /* of the run: a later run is another one */
+    dgm_run_scope scope;
+    bool remembers;
+    void (*stored)(void *arg, dgm_code code);
+    void (*found)(void *arg, dgm_str text);
+    void *arg;
+};
+
+static void fake_do_answer(void *arg)
+{
+    struct fake_answer *x = arg;
+    struct fake *f = x->fake;
+    bool is_over = f->has_ended || f->arena != x->arena;
+    if (x->remembers) {
+        f->n_storing -= x->stored && !is_over;
+        if (x->stored && !is_over)
+            x->stored(x->arg, DGM_OK);
+    } else if (!is_over) {
+        x->found(x->arg, f->stored[x->scope].n ? dgm_buf_str(&f->stored[x->scope]) : (dgm_str){0});
+    }
+    free(x);
+}
+
+static void fake_remember(dgm_run *run, dgm_run_scope scope, dgm_str text,
+                          void (*stored)(void *arg, dgm_code code), void *arg)
+{
+    struct fake *f = (struct fake *)run;
+    struct fake_answer *x = dgm_xcalloc(1, sizeof *x);
+    *x = (struct fake_answer){.fake = f,
+                              .arena = f->arena,
+                              .scope = scope,
+                              .remembers = true,
+                              .stored = stored,
+                              .arg = arg};
+    dgm_buf_clear(&f->stored[scope]);
+    dgm_buf_add_str(&f->stored[scope], text);
+    f->n_storing += stored != NULL;
+    dgm_loop_post(run->loop, fake_do_answer, x);
+}
+
+static void fake_recall(dgm_run *run, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
+                        void *arg)
+{
+    struct fake *f = (struct fake *)run;
+    struct fake_answer *x = dgm_xcalloc(1, sizeof *x);
+    *x = (struct fake_answer){
+        .fake = f, .arena = f->arena, .scope = scope, .found = found, .arg = arg};
+    dgm_loop_post(run->loop, fake_do_answer, x);
+}
+
+static const dgm_run_ops fake_storing_ops = {.emit = fake_emit,
+                                             .end = fake_end,
+                                             .is_full = fake_is_full,
+                                             .note = fake_note,
+                                             .fault = fake_report,
+                                             .remember = fake_remember,
+                                             .recall = fake_recall};
+
 static void fake_do_start(void *arg)
 {
     struct fake *f = arg;
@@ -353,7 +421,18 @@ static inline struct fake *fake_open(const char *type, const char *config,
     f->foreign = f->backend->foreign;
     f->fold = dgm_fold_new((dgm_fold_options){.foreign = f->foreign});
     uv_sem_init(&f->ended, 0);
+    dgm_buf_init(&f->stored[0], SIZE_MAX);
+    dgm_buf_init(&f->stored[1], SIZE_MAX);
     return f;
+}
+
+/* The next run is that of another task; what is stored of the context remains. */
+static inline void fake_new_task(struct fake *f)
+{
+    dgm_fold_free(f->fold);
+    f->fold = dgm_fold_new((dgm_fold_options){.foreign = f->foreign});
+    f->has_started = f->is_task = false;
+    dgm_buf_clear(&f->stored[DGM_RUN_TASK]);
 }
 
 static inline void fake_forget(struct fake *f)
@@ -391,7 +470,9 @@ static inline void fake_prepare(struct fake *f, const char *message_id, const ch
         .agent = DGM_STR("agent-1"),
         .tenant = f->tenant,
         .principal = f->principal,
+        .is_resumed = f->is_resumed,
     };
+    f->n_storing = 0;
     if (before) {
         dgm_buf scratch;
         dgm_record *record;
@@ -411,7 +492,9 @@ static inline void fake_prepare(struct fake *f, const char *message_id, const ch
         f->state = DGM_STATE_UNKNOWN;
     }
     f->run = (dgm_run){
-        .ops = f->can_refuse ? &fake_refusing_ops : &fake_ops,
+        .ops = f->can_refuse  ? &fake_refusing_ops
+               : f->can_store ? &fake_storing_ops
+                              : &fake_ops,
         .input = &f->input,
         .loop = dgm_loops_at(f->loops, 0),
         .arena = f->arena,
@@ -441,6 +524,8 @@ static inline void fake_close(struct fake *f)
     dgm_arena_free(f->arena);
     dgm_arena_free(f->config);
     uv_sem_destroy(&f->ended);
+    dgm_buf_done(&f->stored[0]);
+    dgm_buf_done(&f->stored[1]);
     free(f);
 }
 
