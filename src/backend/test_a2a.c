@@ -125,7 +125,7 @@ static void streams_over_json_rpc_10(void **state)
     struct fake *f = open_agent("");
     SCRIPT(s1, {card_10, 0, ON_CARD}, {quoted(SSE_HEAD ANSWER_10), 0, "POST /rpc"});
     fake_run(f, "hi");
-    check_trace(f, "submitted working chunk last completed");
+    check_trace(f, "task working chunk last completed");
     check_answer(f, "Hello world");
     assert_int_equal(server_count("\"method\":\"SendStreamingMessage\""), 1);
     assert_int_equal(server_count("A2A-Version: 1.0"), 2);
@@ -163,7 +163,7 @@ static void streams_over_json_rpc_03(void **state)
                                    ",'final':true,'status':{'state':'completed'}}")),
             0, "POST /rpc"});
     fake_run(f, "hi");
-    check_trace(f, "submitted working last completed");
+    check_trace(f, "task working last completed");
     check_answer(f, "Hello world");
     assert_int_equal(server_count("\"method\":\"message/stream\""), 1);
     assert_int_equal(server_count("\"kind\":\"text\""), 1);
@@ -216,7 +216,7 @@ static void a_question_is_answered_in_its_task(void **state)
                        RPC(SAYS_10("TASK_STATE_INPUT_REQUIRED", "q1", "Which?"))),
             HOLD, "POST /rpc"});
     fake_run(f, "hi");
-    check_trace(f, "submitted input-required");
+    check_trace(f, "task input-required");
     check_str(f->final, "Which?");
     /* the stream of the answer starts with the task as it was */
     SCRIPT(s2,
@@ -309,7 +309,7 @@ static void cumulative_statuses_are_one_text(void **state)
     struct fake *f = open_agent("");
     SCRIPT(s, {card_10, 0, ON_CARD}, {quoted(SSE_HEAD LANG_ANSWER), 0, "POST /rpc"});
     fake_run(f, "hi");
-    check_trace(f, "submitted chunk chunk chunk last completed");
+    check_trace(f, "task chunk chunk chunk last completed");
     check_answer(f, "Hello world");
     assert_true(has(&f->events, "Assistant Response"));
     close_agent(f);
@@ -328,7 +328,7 @@ static void progress_stays_progress(void **state)
                                    RPC(STATUS_10("TASK_STATE_COMPLETED"))),
             0, "POST /rpc"});
     fake_run(f, "hi");
-    check_trace(f, "submitted working+ working+ last completed");
+    check_trace(f, "task working+ working+ last completed");
     check_str(f->stream, "Hello world");
     close_agent(f);
 }
@@ -507,7 +507,7 @@ static void a_cancel_reaches_the_agent(void **state)
            {canceled_10, 0, "CancelTask"});
     f->cancel_at = 2;
     fake_run(f, "hi");
-    check_trace(f, "submitted chunk last canceled");
+    check_trace(f, "task chunk last canceled");
     fake_check(f);
     assert_int_equal(server_count("\"method\":\"CancelTask\""), 1);
     assert_int_equal(server_count("\"id\":\"far:1\""), 1);

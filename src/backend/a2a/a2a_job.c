@@ -645,6 +645,7 @@ void dgm_a2a_start(void *agent, dgm_run *run)
     dgm_loop_on_stop(run->loop, &j->stop);
     dgm_timer_start(&j->limit, (uint64_t)(x->set.remote.timeout * 1000));
     dgm_a2a_copy_message(j);
+    dgm_run_has_read(run);
     if ((run->input->task || run->input->is_resumed) && run->ops->recall)
         run->ops->recall(run, DGM_RUN_TASK, job_on_task, j);
     else

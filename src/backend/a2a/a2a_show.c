@@ -290,11 +290,22 @@ static bool is_seen(struct a2a_show *s, dgm_task_state state, const dgm_message 
     return false;
 }
 
+/* A new task: as the core would create it, so that it is not reported twice that it is submitted. */
+static dgm_code emit_submitted(struct a2a_show *s, const dgm_status_update *u, dgm_err *err)
+{
+    dgm_task task = {.status.state = DGM_STATE_SUBMITTED, .metadata = u->metadata};
+    dgm_event event = {.kind = DGM_EVENT_TASK, .task = &task};
+    s->state = DGM_STATE_SUBMITTED;
+    return s->run->ops->emit(s->run, &event, err);
+}
+
 static dgm_code emit_status(struct a2a_show *s, const dgm_status_update *u, dgm_err *err)
 {
     dgm_status_update own = {.status = {.state = u->status.state}, .metadata = u->metadata};
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &own};
     dgm_message message;
+    if (!s->state && u->status.state == DGM_STATE_SUBMITTED && !u->status.message)
+        return emit_submitted(s, u, err);
     if (u->status.message && u->status.message->parts.n) {
         message = dgm_a2a_show_clean(u->status.message);
         own.status.message = &message;
