@@ -567,6 +567,30 @@ static void a_snapshot_repeats_nothing(void **state)
     service_close();
 }
 
+/* A server that does not stream sends the answer in the snapshot only, also one that it has sent before. */
+static void an_answer_may_be_in_a_snapshot_only(void **state)
+{
+    static const struct service_answer answers[] = {
+        {.bytes = SSE STARTED D(
+             "{\"type\":\"MESSAGES_SNAPSHOT\",\"messages\":[{\"id\":\"x1\",\"role\":\"user\","
+             "\"content\":\"Hi\"},{\"id\":\"x2\",\"role\":\"assistant\",\"content\":\"Hello\"},"
+             "{\"id\":\"x3\",\"role\":\"user\",\"content\":\"Hi\"},{\"id\":\"x4\",\"role\":"
+             "\"assistant\",\"content\":\"Hello\"}]}") FINISHED}};
+    dgm_part said = {.kind = DGM_PART_TEXT, .content = DGM_STR("Hello")};
+    dgm_message history = {
+        .message_id = DGM_STR("x2"), .role = DGM_ROLE_AGENT, .parts = {&said, 1}};
+    (void)state;
+    service_open();
+    SERVICE_SET(answers);
+    struct fake *f = open_agent("ag-ui", "");
+    fake_prepare(f, "msg-1", "Hi");
+    f->input.history = (dgm_messages){&history, 1};
+    start_turn(f);
+    check_str(f->stream, "Hello");
+    fake_close(f);
+    service_close();
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------------ */
 
 static const struct history_case {
@@ -941,7 +965,7 @@ DGM_TEST_MAIN(
     dgm_test(calls_of_its_own_tools_do_not_wait), dgm_test(an_approval_is_requested_and_sent_back),
     dgm_test(an_interrupt_can_be_dismissed), dgm_test(a_custom_interrupt_is_a_question),
     dgm_test(state_goes_both_ways), dgm_test(state_is_stored_for_callers_without_one),
-    dgm_test(a_snapshot_repeats_nothing),
+    dgm_test(a_snapshot_repeats_nothing), dgm_test(an_answer_may_be_in_a_snapshot_only),
     dgm_test_with("history of chat", the_conversation_is_in_the_request, &histories[0]),
     dgm_test_with("history of responses", the_conversation_is_in_the_request, &histories[1]),
     dgm_test_with("history of ag-ui", the_conversation_is_in_the_request, &histories[2]),

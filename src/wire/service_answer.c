@@ -189,7 +189,7 @@ static dgm_code answer_add_text(dgm_service_answer *s, const dgm_canon_event *e)
 
 /* ---- snapshots ---------------------------------------------------------------------------------------------------- */
 
-/* Was this text part of the conversation before, or streamed under another id? */
+/* Was this text streamed under another id, or, if the turn brings results of calls, sent together with the calls? */
 static bool is_seen(dgm_service_answer *s, dgm_str text)
 {
     const dgm_messages *history = &s->params.turn->history;
@@ -198,7 +198,8 @@ static bool is_seen(dgm_service_answer *s, dgm_str text)
         if (s->texts[i].sum.n == text.n && dgm_sum_is_prefix(&s->texts[i].sum, text))
             return true;
     }
-    for (size_t i = 0; i < history->n; i++) {
+    bool has_results = dgm_message_has(s->params.turn->message, DGM_RESULTS);
+    for (size_t i = 0; has_results && i < history->n; i++) {
         if (history->at[i].role == DGM_ROLE_AGENT &&
             dgm_str_eq(dgm_content_text(s->scratch, &history->at[i].parts, &others), text))
             return true;

@@ -114,9 +114,11 @@ static void http_note_wrong(struct http_job *j, const dgm_frames_item *item, con
                          is_json ? "of the format " : "JSON", is_json ? j->agent->codec->name : "",
                          is_json && err->at[0] ? ", at " : "", is_json ? err->at : "")
             .p;
-    if (!j->detail.n)
-        j->detail = dgm_arena_printf(j->run->arena, "%s, in: %.*s", err->msg,
-                                     (int)(text.n < 200 ? text.n : 200), text.p);
+    if (!j->detail.n) {
+        dgm_str start = dgm_http_clean_error(j->agent, j->run->arena,
+                                             (dgm_str){text.p, text.n < 200 ? text.n : 200});
+        j->detail = dgm_arena_printf(j->run->arena, "%s, in: %.*s", err->msg, DGM_P(start));
+    }
     dgm_timer_start(&j->timer, 0); /* unless this was the last value: see http_on_end */
 }
 

@@ -7,7 +7,8 @@
 
 #define FORMATS "ag-ui|ag-ui-0|openai-chat|openai-responses|ai-sdk|a2a-1.0|a2a-0.3"
 #define MAX_ERROR_TEXT ((size_t)1000)
-#define MIN_SECRET_BYTES 4 /* shorter values of headers (`2`, `yes`) are no credentials */
+#define MIN_TOKEN_BYTES 4
+#define MIN_SECRET_BYTES 8 /* shorter values of other headers (`2`, `prod`) are not credentials */
 
 #define AT(member) offsetof(struct http_agent, member)
 
@@ -58,9 +59,9 @@ void dgm_http_close(void *agent)
 
 /* ---- errors ----------------------------------------------------------------------------------------------------- */
 
-static void hide(char *text, dgm_str secret)
+static void hide(char *text, dgm_str secret, size_t min_bytes)
 {
-    if (secret.n < MIN_SECRET_BYTES)
+    if (secret.n < min_bytes)
         return;
     for (char *at = text; (at = strstr(at, secret.p)); at += secret.n)
         memset(at, '*', secret.n);
@@ -75,10 +76,12 @@ dgm_str dgm_http_clean_error(const struct http_agent *x, dgm_arena *a, dgm_str t
     p[all.n] = '\0';
     for (size_t i = 0; i < x->remote.n_headers; i++) {
         dgm_str value = x->remote.all_headers[i].value;
-        hide(p, value);
+        bool is_token = x->remote.has_token && i + 1 == x->remote.n_headers;
+        size_t min_bytes = is_token ? MIN_TOKEN_BYTES : MIN_SECRET_BYTES;
         const char *word = memchr(value.p, ' ', value.n); /* behind `Bearer` */
+        hide(p, value, min_bytes);
         if (word)
-            hide(p, (dgm_str){word + 1, value.n - (size_t)(word + 1 - value.p)});
+            hide(p, (dgm_str){word + 1, value.n - (size_t)(word + 1 - value.p)}, min_bytes);
     }
     size_t n = all.n;
     if (n <= MAX_ERROR_TEXT)

@@ -23,7 +23,7 @@ def prompt_of(message):
 
 
 async def answer(messages, info):
-    """Stands in for a model: calls the tool that the prompt names, reports its result, or counts the turns."""
+    """Replaces a model: calls the tool that the prompt names, reports its result, or counts the turns."""
     last = messages[-1].parts[-1]
     text = prompt_of(messages[-1])
     if isinstance(last, ToolReturnPart):
