@@ -648,6 +648,41 @@ static void the_conversation_is_in_the_request(void **state)
     service_close();
 }
 
+/* A transcript is a part of the message that started a context. It is no text of the user. */
+static void a_transcript_is_sent_once(void **state)
+{
+    static const struct service_answer answers[] = {{.bytes = JSON "{}"}};
+    (void)state;
+    service_open();
+    SERVICE_SET(answers);
+    struct fake *f = open_agent("openai-chat", "");
+    for (size_t i = 0; i < 2; i++) {
+        fake_prepare(f, "msg-1", "Hi");
+        dgm_part parts[] = {{.kind = DGM_PART_TEXT,
+                             .content = DGM_STR("user: a\nassistant: b\n"),
+                             .metadata = json_of(f, "{'dragoman:part':'transcript'}")},
+                            {.kind = DGM_PART_TEXT, .content = DGM_STR("Go on")}};
+        dgm_message first = {
+            .message_id = DGM_STR("h1"), .role = DGM_ROLE_USER, .parts = {parts, 2}};
+        if (i)
+            f->input.history = (dgm_messages){&first, 1};
+        else
+            f->message.parts = first.parts;
+        start_turn(f);
+        forget_task(f);
+    }
+    check_body(0,
+               "{'model':'dragoman','messages':[{'role':'system','content':'user: a\\nassistant: "
+               "b\\n'},{'role':'user','content':'Go on'}],'stream':true,'stream_options':{"
+               "'include_usage':true}}");
+    check_body(1,
+               "{'model':'dragoman','messages':[{'role':'system','content':'user: a\\nassistant: "
+               "b\\n'},{'role':'user','content':'Go on'},{'role':'user','content':'Hi'}],"
+               "'stream':true,'stream_options':{'include_usage':true}}");
+    fake_close(f);
+    service_close();
+}
+
 static void a_service_with_memory_gets_the_response_before(void **state)
 {
     static const struct service_answer answers[] = {{.bytes = SSE RESPONSES_STREAM}};
@@ -972,7 +1007,7 @@ DGM_TEST_MAIN(
     dgm_test_with("history of ai-sdk", the_conversation_is_in_the_request, &histories[3]),
     dgm_test_with("memory of an ag-ui service", the_conversation_is_in_the_request, &histories[4]),
     dgm_test_with("memory of a chat service", the_conversation_is_in_the_request, &histories[5]),
-    dgm_test(a_service_with_memory_gets_the_response_before),
+    dgm_test(a_transcript_is_sent_once), dgm_test(a_service_with_memory_gets_the_response_before),
     dgm_test(the_form_of_the_answer_is_passed_on), dgm_test(every_error_has_its_sentence),
     dgm_test(transport_errors_have_their_sentences), dgm_test(a_line_over_the_limit_is_an_error),
     dgm_test(a_stream_can_be_cut_at_every_byte), dgm_test(cancel_ends_the_request),

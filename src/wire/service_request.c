@@ -28,7 +28,22 @@ static dgm_code request_fold_event(void *arg, const dgm_canon_event *event)
     return DGM_OK;
 }
 
-static dgm_code request_add_message(dgm_canon_fold *fold, const dgm_message *m, dgm_err *err)
+static void request_add_system(dgm_canon_fold *fold, const char *id, dgm_str text)
+{
+    dgm_canon_message m = {.role = DGM_CANON_SYSTEM,
+                           .id = dgm_str_from(id),
+                           .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = text}};
+    if (text.n)
+        dgm_canon_fold_add_message(fold, &m);
+}
+
+static bool is_transcript(const dgm_part *p)
+{
+    return p->kind == DGM_PART_TEXT &&
+           dgm_str_is(dgm_json_str_member(p->metadata, DGM_META_PART), "transcript");
+}
+
+static dgm_code request_add_events(dgm_canon_fold *fold, const dgm_message *m, dgm_err *err)
 {
     dgm_auto(dgm_records_to_events_free) dgm_records_to_events *from =
         dgm_records_to_events_new(&(dgm_records_params){.fragment = true, .say_history = true});
@@ -38,13 +53,17 @@ static dgm_code request_add_message(dgm_canon_fold *fold, const dgm_message *m, 
     return rc ? rc : dgm_records_to_events_end(from, sink, err);
 }
 
-static void request_add_system(dgm_canon_fold *fold, const char *id, dgm_str text)
+/* The transcript of an earlier conversation is not the user's text. It is sent if no messages are sent in its place. */
+static dgm_code request_add_message(dgm_canon_fold *fold, const dgm_message *message,
+                                    bool with_transcript, dgm_err *err)
 {
-    dgm_canon_message m = {.role = DGM_CANON_SYSTEM,
-                           .id = dgm_str_from(id),
-                           .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = text}};
-    if (text.n)
-        dgm_canon_fold_add_message(fold, &m);
+    dgm_message m = *message;
+    if (m.parts.n && is_transcript(&m.parts.at[0])) {
+        if (with_transcript)
+            request_add_system(fold, "transcript", m.parts.at[0].content);
+        m.parts = (dgm_parts){m.parts.at + 1, m.parts.n - 1};
+    }
+    return m.parts.n ? request_add_events(fold, &m, err) : DGM_OK;
 }
 
 /* Does one of the data parts hold one of the calls, under `list`? */
@@ -91,31 +110,22 @@ static dgm_code request_add_task(const dgm_task *task, bool with_history, dgm_ca
         const dgm_message *m = &task->history.at[i];
         if (question && dgm_str_eq(m->message_id, question->message_id))
             question = NULL;
-        rc = request_add_message(fold, m, err);
+        rc = request_add_message(fold, m, i == 0, err);
     }
-    return !rc && question ? request_add_message(fold, question, err) : rc;
-}
-
-static bool is_transcript(const dgm_part *p)
-{
-    return p->kind == DGM_PART_TEXT &&
-           dgm_str_is(dgm_json_str_member(p->metadata, DGM_META_PART), "transcript");
+    return !rc && question ? request_add_message(fold, question, false, err) : rc;
 }
 
 /* The conversation before the message. */
 static dgm_code request_add_history(const dgm_service_turn *turn, dgm_canon_fold *fold,
                                     dgm_err *err)
 {
-    const dgm_message *m = turn->message;
     dgm_code rc = DGM_OK;
     if (turn->has_memory)
         return DGM_OK;
     for (size_t i = 0; !rc && i < turn->history.n; i++)
-        rc = request_add_message(fold, &turn->history.at[i], err);
+        rc = request_add_message(fold, &turn->history.at[i], i == 0, err);
     if (!rc && turn->task && (!turn->history.n || lacks_call(turn)))
         rc = request_add_task(turn->task, !turn->history.n, fold, err);
-    if (!turn->history.n && m->parts.n && is_transcript(&m->parts.at[0]))
-        request_add_system(fold, "transcript", m->parts.at[0].content);
     return rc;
 }
 
@@ -190,16 +200,6 @@ static void request_add_resume(const dgm_service_turn *turn, dgm_arena *a, yyjso
             r->payload = answer_in_message(a, turn->message, r->interrupt_id);
     }
     move_resume(a, input);
-}
-
-/* The caller's message without the transcript. */
-static dgm_code request_add_own_message(const dgm_service_turn *turn, dgm_canon_fold *fold,
-                                        dgm_err *err)
-{
-    dgm_message m = *turn->message;
-    if (m.parts.n && is_transcript(&m.parts.at[0]))
-        m.parts = (dgm_parts){m.parts.at + 1, m.parts.n - 1};
-    return m.parts.n ? request_add_message(fold, &m, err) : DGM_OK;
 }
 
 /* ---- what comes beside the message ---------------------------------------------------------------------------------- */
@@ -357,7 +357,8 @@ static dgm_code request_add_messages(const dgm_service_turn *turn, dgm_arena *a,
         return rc;
     if (open)
         request_add_resume(turn, a, open, input);
-    else if ((rc = request_add_own_message(turn, fold, err)))
+    else if ((rc = request_add_message(fold, turn->message,
+                                       !turn->has_memory && !turn->history.n && !turn->task, err)))
         return rc;
     if (dgm_canon_fold_is_over(fold))
         return dgm_fail(err, DGM_TOO_LARGE, NULL,
