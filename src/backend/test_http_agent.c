@@ -648,7 +648,7 @@ static void the_conversation_is_in_the_request(void **state)
     service_close();
 }
 
-/* A transcript is a part of the message that started a context. It is no text of the user. */
+/* A transcript is a part of the message that started a context. It is not text of the user. */
 static void a_transcript_is_sent_once(void **state)
 {
     static const struct service_answer answers[] = {{.bytes = JSON "{}"}};

@@ -5,7 +5,7 @@ import time
 from lib import fronts
 from lib.a2a import RPC03, RPC1, Client, artifact_texts, message, task_text
 from lib.agents import DEMO_ALL, DEMO_ASK, DEMO_DATA, DEMO_FILE, DEMO_SLOW, DEMO_TEXT
-from lib.server import Server, agent, server, settings
+from lib.server import Server, agent, folder, server, settings
 from lib.tap import check, each, same, soon, test
 
 FORMATS = {"ag-ui": "/ag-ui", "ag-ui-0": "/ag-ui", "openai-chat": "/v1/chat/completions", "openai-responses": "/v1/responses",
@@ -189,3 +189,15 @@ def _():
         check(artifact_texts(t)[0].startswith("An "), t)
         failed = c.send("hello").task
         check(failed["metadata"]["error"].startswith(f"cannot connect to 127.0.0.1:{inner.address[1]}: "), failed["metadata"])
+
+
+@test("SIGTERM while a service answers: the server ends, and the task has an end after the restart")
+def _():
+    store = f"sqlite:{folder()}/db"
+    with Server("demo") as inner, Server(None, store=store, config=settings(agents=[front_of(inner.address, "ag-ui")])) as s:
+        c = Client(s, RPC1)
+        t = c.send("slow 60", config={"returnImmediately": True}).task
+        soon(lambda: c.get(t["id"]).task["status"]["state"] == "TASK_STATE_WORKING", "it does not work")
+        s.stop_well()
+        s.restart()
+        soon(lambda: c.get(t["id"]).task["status"]["state"] in ("TASK_STATE_FAILED", "TASK_STATE_CANCELED"), "it does not end")

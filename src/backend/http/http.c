@@ -143,6 +143,8 @@ static void http_on_item(void *user, const dgm_frames_item *item)
 static const char *with_own_words(struct http_job *j, const dgm_remote_end *end)
 {
     dgm_arena *a = j->run->arena;
+    if (end->end == DGM_FETCH_STOPPED)
+        return DGM_SHUTTING_DOWN;
     dgm_str words = end->status >= 300 ? dgm_http_error_in(a, end->body) : (dgm_str){0};
     if (!words.n)
         return end->error;
