@@ -5,7 +5,7 @@
  *   a2a_card.c   the agent card: fetched, cached, shared by the runs of all loops
  *   a2a_job.c    one run: which request follows which
  *   a2a_send.c   the requests themselves, and what is stored about a remote task
- *   a2a_show.c   events of the remote task to events of ours, none of them twice
+ *   a2a_show.c   events of the remote task to events of ours, each one once
  */
 #pragma once
 

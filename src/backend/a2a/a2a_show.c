@@ -1,5 +1,5 @@
 /*
- * backend/a2a/a2a_show.c - events of the remote task to events of ours, none of them twice.
+ * backend/a2a/a2a_show.c - events of the remote task to events of ours, each one once.
  *
  * After a lost connection the agent repeats: a Task with everything so far, or events again from some point on. Of each
  * artifact the length and a hash of what was emitted are known (dgm_sum), so the part that is new can be found without
@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "model/fold.h"
 #include "model/form.h"
+#include "model/stamp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,6 +312,11 @@ static dgm_code emit_status(struct a2a_show *s, const dgm_status_update *u, dgm_
         own.status.message = &message;
         is_seen(s, own.status.state, &message, true);
     }
+    /* many agents have the reason only in the message */
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new_small(256);
+    if (own.status.state == DGM_STATE_FAILED && own.status.message && !own.metadata &&
+        show_is_text(message.parts))
+        own.metadata = dgm_error_metadata(a, dgm_parts_text(message.parts, a));
     s->state = own.status.state;
     return s->run->ops->emit(s->run, &event, err);
 }
