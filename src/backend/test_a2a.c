@@ -40,9 +40,11 @@ static const char *quoted(const char *text)
 {
     char *to = texts[n_texts++];
     assert_true(n_texts <= 16 && strlen(text) < sizeof texts[0]);
+    pthread_mutex_lock(&server.lock);
     strcpy(to, text);
     for (; *to; to++)
         *to = *to == '\'' ? '"' : *to;
+    pthread_mutex_unlock(&server.lock);
     return texts[n_texts - 1];
 }
 
@@ -355,8 +357,11 @@ static void cut_everywhere(const char *card, const char *answer, const char *the
              is_lost ? "Content-Length: 1000000\r\n" : "");
     char *bytes = calloc(1, strlen(head) + n + 1);
     for (size_t i = 0; i <= n; i++) {
-        size_t head_n = (size_t)sprintf(bytes, "%s", head);
+        size_t head_n = strlen(head);
+        pthread_mutex_lock(&server.lock);
+        memcpy(bytes, head, head_n);
         memcpy(bytes + head_n, body, i);
+        pthread_mutex_unlock(&server.lock);
         SCRIPT(s, {card, 0, ON_CARD}, {bytes, 0, "SendStreamingMessage", head_n + i},
                {*then ? follow : unsupported, 0, "SubscribeToTask"}, {get, 0, "GetTask"});
         fake_new_task(f);

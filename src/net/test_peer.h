@@ -97,9 +97,8 @@ static void server_hold(int fd)
 static bool server_answer(int fd, const struct script *s)
 {
     bool more = true;
-    size_t n = s->bytes && !s->n ? strlen(s->bytes) : s->n;
-    if (s->bytes && n)
-        more = write(fd, s->bytes, n) > 0;
+    if (s->n)
+        more = write(fd, s->bytes, s->n) > 0;
     if (s->how & ENDLESS) {
         char many[4096];
         memset(many, 'x', sizeof many);
@@ -128,14 +127,19 @@ static void *server_serve(void *arg)
             break;
         pthread_mutex_lock(&server.lock);
         const struct script *chosen = server_choose(request);
-        struct script s =
-            chosen ? *chosen : (struct script){0}; /* the test may go on and change it */
+        struct script s = chosen ? *chosen : (struct script){0};
+        char *bytes = NULL; /* a copy: the test may go on and change them */
+        if (s.bytes) {
+            s.n = s.n ? s.n : strlen(s.bytes);
+            s.bytes = bytes = memcpy(malloc(s.n + 1), s.bytes, s.n);
+        }
         memcpy(server.last, request, sizeof server.last);
         dgm_buf_add_str(&server.log, dgm_str_from(request));
         dgm_buf_add_char(&server.log, '\n');
         pthread_mutex_unlock(&server.lock);
         atomic_fetch_add(&server.requests, 1);
         more = chosen && server_answer(fd, &s);
+        free(bytes);
     }
     close(fd);
     free(request);

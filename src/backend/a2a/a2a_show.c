@@ -374,8 +374,10 @@ static dgm_code show_text(struct a2a_show *s, const dgm_status_update *u, dgm_st
         dgm_timer_stop(&s->hold);
         return live_start(s, text, err);
     }
-    if (s->is_held && dgm_str_eq(text, dgm_buf_str(&s->prior)))
+    if (s->is_held && dgm_str_eq(text, dgm_buf_str(&s->prior))) {
+        dgm_timer_start(&s->hold, HOLD_MS);
         return DGM_OK;
+    }
     if ((rc = dgm_a2a_show_flush(s, err)))
         return rc;
     hold_back(s, u, text);
@@ -528,6 +530,7 @@ dgm_code dgm_a2a_show_close_texts(struct a2a_show *s, dgm_err *err)
 void dgm_a2a_show_reconnected(struct a2a_show *s)
 {
     s->round++;
+    dgm_timer_stop(&s->hold); /* the next event shows what is held back, however late it is */
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------------------- */
