@@ -53,7 +53,7 @@ def as_json(value):
 
 def settings(out):
     """The lines of the first agent."""
-    text = out.decode().split("\n\n")[0]
+    text = re.split(r"\n\n|^outbound:", out.decode(), flags=re.M)[0]
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
@@ -103,6 +103,18 @@ def _():
         check_same(settings(p.stdout), agent("desk-beta", "a2a", url=service.url, token_env="DESK_TOKEN", token_header="X-Desk-Key"))
         check(b"https://other.example/rpc" in p.stdout and b"outbound" in p.stdout and b"sesame" not in p.stdout + p.stderr, p)
         check_same(service.requests[0][1]["Authorization"], "Bearer sesame")
+
+
+@test("connect allows the private address that a card names, and no public one")
+def _():
+    def card(url):
+        return as_json({**CARD, "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]})
+    for url, allow in ("http://127.0.0.1:1/rpc", "127.0.0.1"), ("http://localhost:1", "127.0.0.1"), ("http://[fd00::7]:1/", "fd00::7"), ("http://8.8.8.8/", None), ("http://a.example/", None):
+        with Service({"GET " + AT: card(url)}) as service:
+            out = succeeded(connect(service)).out.decode()
+            check_same(re.findall(r'^outbound:\n  allow: \["(.*)"\]', out, re.M), [allow] if allow else [], url)
+            found = json.loads(succeeded(connect(service, "", "--json")).out)["findings"][0]
+            check_same(found.get("outbound"), {"allow": [allow]} if allow else None, url)
 
 
 @test("connect finds AG-UI by its capabilities, by the members that an error misses, or by the first event of a run without messages")

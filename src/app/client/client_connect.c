@@ -116,6 +116,9 @@ static void connect_put_yaml(dgm_buf *b, const connection *c)
         if (!i)
             dgm_buf_add_lit(b, "agents:\n");
         connect_put_agent(b, c, f, i ? "# " : "");
+        if (!i && f->allow)
+            dgm_buf_printf(b, "outbound:\n  allow: [\"%s\"] # the address that the card names\n",
+                           f->allow);
     }
 }
 
@@ -147,7 +150,13 @@ static void put_json_finding(dgm_buf *b, const connection *c, const finding *f)
         dgm_buf_add_lit(b, ", \"headers\": ");
         connect_put_headers(b, c);
     }
-    dgm_buf_add_lit(b, "}}}");
+    dgm_buf_add_lit(b, "}}");
+    if (f->allow) {
+        dgm_buf_add_lit(b, ", \"outbound\": {\"allow\": [");
+        dgm_json_put_str(b, dgm_str_from(f->allow));
+        dgm_buf_add_lit(b, "]}");
+    }
+    dgm_buf_add_char(b, '}');
 }
 
 static void connect_put_json(dgm_buf *b, const connection *c)

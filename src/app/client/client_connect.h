@@ -41,6 +41,7 @@ typedef struct finding {
     const char *protocol, *binding; /* A2A without a card; NULL: from the card */
     const char *token_header;       /* NULL: the usual one */
     const char *note;               /* a sentence; NULL: none */
+    const char *allow;              /* a private address that the card names; NULL: none */
 } finding;
 
 typedef struct connection {

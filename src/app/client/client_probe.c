@@ -11,7 +11,9 @@
 #include "wire/a2a/a2a_card.h"
 #include "wire/sse/sse.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
+#include <netinet/in.h>
 #include <strings.h>
 
 #define CARD_PATH "/.well-known/agent-card.json"
@@ -214,22 +216,44 @@ static const char *connect_key_header(connection *c, const dgm_agent_card *card)
     return header;
 }
 
-static const char *connect_card_note(connection *c, const dgm_agent_card *card, bool is_of_host)
+/* The URL of the interface that is used, if it is at another origin; NULL: it is not. */
+static const char *connect_other_origin(connection *c, const dgm_agent_card *card)
 {
-    const char *url = NULL;
-    for (size_t i = 0; i < card->interfaces.n && !url; i++) {
+    for (size_t i = 0; i < card->interfaces.n; i++) {
+        const char *url = dgm_arena_dup(c->p.arena, card->interfaces.at[i].url).p;
         if (connect_is_supported(&card->interfaces.at[i]))
-            url = dgm_arena_dup(c->p.arena, card->interfaces.at[i].url).p;
+            return strstr(url, "://") && !dgm_url_is_same_origin(c->base, url) ? url : NULL;
     }
+    return NULL;
+}
+
+/* The host of a URL if it is an address, or the name of this machine, that needs to be allowed. */
+static const char *connect_private_address(connection *c, const char *url)
+{
+    const char *host = strstr(url, "://") + 3;
+    bool is_v6 = *host == '[';
+    dgm_str text = {host + is_v6, strcspn(host + is_v6, is_v6 ? "]" : ":/?#")};
+    if (dgm_str_is(text, "localhost"))
+        return "127.0.0.1";
+    const char *address = dgm_arena_dup(c->p.arena, text).p;
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    const struct sockaddr *at = inet_pton(AF_INET, address, &v4.sin_addr) == 1     ? (void *)&v4
+                                : inet_pton(AF_INET6, address, &v6.sin6_addr) == 1 ? (void *)&v6
+                                                                                   : NULL;
+    return at && dgm_address_refusal(at, (dgm_address_ranges){0}) ? address : NULL;
+}
+
+static const char *connect_card_note(connection *c, const char *other, bool is_of_host)
+{
     const char *host =
         is_of_host ? "This is the card of the host: there is none below the path." : NULL;
-    if (!url || !strstr(url, "://") || dgm_url_is_same_origin(c->base, url))
+    if (!other)
         return host;
-    return dgm_arena_printf(
-               c->p.arena,
-               "%s%sThe card names another address, %s. Credentials are not sent there, "
-               "and a private address needs `outbound: {allow: [...]}`.",
-               host ? host : "", host ? " " : "", url)
+    return dgm_arena_printf(c->p.arena,
+                            "%s%sThe card names another address, %s. Credentials are not sent "
+                            "there, and a private address needs `outbound: {allow: [...]}`.",
+                            host ? host : "", host ? " " : "", other)
         .p;
 }
 
@@ -252,6 +276,7 @@ static bool connect_add_card(connection *c, probe *at, const char *settings_url,
             "an agent card without an interface that this program supports (JSONRPC and HTTP+JSON)";
         return false;
     }
+    const char *other = connect_other_origin(c, card);
     connect_add(c, at,
                 (finding){.kind = FOUND_A2A,
                           .title = dgm_arena_printf(c->p.arena, "%s, agent \"%.*s\"",
@@ -260,7 +285,8 @@ static bool connect_add_card(connection *c, probe *at, const char *settings_url,
                           .url = settings_url,
                           .id = connect_id_of(c->p.arena, card->name),
                           .token_header = connect_key_header(c, card),
-                          .note = connect_card_note(c, card, is_of_host)});
+                          .note = connect_card_note(c, other, is_of_host),
+                          .allow = other ? connect_private_address(c, other) : NULL});
     return true;
 }
 
