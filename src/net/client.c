@@ -80,6 +80,7 @@ struct watch {
     uv_poll_t poll;
     struct pool *pool;
     curl_socket_t fd;
+    int events; /* that libcurl waits for */
 };
 
 /* ---- handles of libuv ------------------------------------------------------------------------------------------ */
@@ -460,14 +461,20 @@ static void read_messages(struct pool *pool)
     }
 }
 
+/* A socket with an error (the other side has reset the connection) may still have bytes to read, and only reading or writing
+ * shows libcurl which error it is: a kept connection that ended meanwhile is replaced. libuv has stopped watching it then. */
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     struct watch *w = poll->data;
     struct pool *pool = w->pool;
-    int running, what = status < 0 ? CURL_CSELECT_ERR : 0;
+    int running, what = 0;
+    if (status < 0)
+        events = w->events;
     what |= events & UV_READABLE ? CURL_CSELECT_IN : 0;
     what |= events & UV_WRITABLE ? CURL_CSELECT_OUT : 0;
     curl_multi_socket_action(pool->multi, w->fd, what, &running);
+    if (status < 0 && !uv_is_closing((uv_handle_t *)poll) && w->events)
+        uv_poll_start(poll, w->events, on_ready);
     read_messages(pool);
 }
 
@@ -496,10 +503,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *kn
         pool->client->n_handles++;
         curl_multi_assign(pool->multi, fd, w);
     }
-    uv_poll_start(&w->poll,
-                  (what & CURL_POLL_IN ? UV_READABLE : 0) |
-                      (what & CURL_POLL_OUT ? UV_WRITABLE : 0),
-                  on_ready);
+    w->events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+    uv_poll_start(&w->poll, w->events, on_ready);
     return 0;
 }
 

@@ -364,6 +364,27 @@ static void bad_servers(void **state)
     }
 }
 
+/* Both the answer and the reset may be there when the loop looks. */
+static void an_answer_before_a_reset_is_complete(void **state)
+{
+    static const struct script scripts[] = {{OK_HEAD "Content-Length: 2\r\n\r\n{}", RESET}};
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        server_start(scripts, 1);
+        client_start();
+        struct got *g = start((dgm_fetch_options){0}, "/");
+        while (!atomic_load(&server.requests)) /* the request is sent, nothing is read yet */
+            uv_run(&loop, UV_RUN_NOWAIT);
+        usleep(30000);
+        run_until(g);
+        check_str(dgm_buf_str(&g->body), "{}");
+        assert_int_equal(g->end, DGM_FETCH_OK);
+        done(g);
+        client_stop();
+        server_stop();
+    }
+}
+
 static void a_server_that_is_not_there_is_unreachable(void **state)
 {
     static const struct script scripts[] = {{0}};
@@ -577,6 +598,7 @@ static void origins_are_compared(void **state)
 
 DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_its_connection_is_used_again),
               dgm_test(no_proxy_of_the_environment_is_used), dgm_test(bad_servers),
+              dgm_test(an_answer_before_a_reset_is_complete),
               dgm_test(a_server_that_is_not_there_is_unreachable),
               dgm_test(redirects_are_followed_within_the_origin_with_the_credentials),
               dgm_test(a_redirect_that_is_not_to_be_followed_is_an_answer),
