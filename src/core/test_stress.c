@@ -64,6 +64,10 @@ static void agent_start(void *agent, dgm_run *run)
 {
     dgm_str said = run->input->message->parts.at[0].content;
     (void)agent;
+    for (size_t i = 0; i < run->input->history.n; i++) {
+        if (dgm_str_eq(run->input->history.at[i].message_id, run->input->message->message_id))
+            fault("its own message is in the history", i, run->input->history.n);
+    }
     if (dgm_str_is(said, "message")) {
         dgm_part part = {.kind = DGM_PART_TEXT, .content = DGM_STR("hello")};
         dgm_message m = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
@@ -238,6 +242,9 @@ static void send_text(struct actor *a, const char *text, const char *task, const
                      .role = DGM_ROLE_USER,
                      .parts = {&part, 1},
                      .task_id = dgm_str_from(task)};
+    /* Some have a context, which is read before the agent starts. All copies of a message have the same one. */
+    if (!task && strlen(id) % 2)
+        m.context_id = id[strlen(id) - 1] % 2 ? DGM_STR("one") : DGM_STR("two");
     dgm_send s = {.owner = a->owner,
                   .message = &m,
                   .protocol = DGM_STR("ag-ui"),
@@ -316,7 +323,11 @@ static void look_for_unfinished(void *arg)
 
 static void stress(const char *url, double seconds)
 {
-    static const dgm_core_agent agent = {.id = {"a", 1}, .backend = &scripted, .dedupe = true};
+    static const dgm_core_agent agent = {
+        .id = {"a", 1},
+        .backend = &scripted,
+        .dedupe = true,
+        .history = {.messages = 20, .bytes = 65536, .tools = true}};
     static const dgm_str principals[] = {{"alice", 5}, {"bob", 3}};
     static struct actor actors[ACTORS];
     struct env e = {.n_acting = ACTORS};
