@@ -2,13 +2,13 @@
 """An agent for `type: exec`: one message in, A2A events out. Standard library only.
 
 Dragoman starts it for each message. One line of JSON comes on stdin: the message, the task so far (null for a new one),
-the metadata of the request, taskId, contextId, and the caller (tenant, principal, contextKey). Each line on stdout is one event: a StreamResponse of A2A 1.0. Ids and
+the earlier messages of the conversation (history), the metadata of the request, taskId, contextId, and the caller (tenant, principal, contextKey). Each line on stdout is one event: a StreamResponse of A2A 1.0. Ids and
 times are filled in. Exit status 0 completes the task, any other one fails it; stderr goes to the server's log.
 
     count 5        streams an answer, with progress
     chart          a file and data beside the answer
     order          asks a question, and continues with your answer
-    anything else  one Message, no task
+    anything else  one Message (with `reply: auto` in the configuration, it is the answer; else it becomes a Task)
 """
 import base64
 import json
