@@ -236,3 +236,16 @@ def _():
         if has_type:
             path = write(os.path.join(folder(), "dragoman.yaml"), run("connect", own.url).out)
             succeeded(run("serve", "--check", "-c", path))
+
+
+@test("connect over HTTPS trusts --ca-file and writes it into the settings")
+def _():
+    where = folder()
+    cert, key = os.path.join(where, "cert.pem"), os.path.join(where, "key.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj",
+                    "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    config = write(os.path.join(where, "tls.json"), json.dumps({"tls": {"cert": cert, "key": key}, "agents": [{"id": "demo", "type": "demo"}]}))
+    with Server("-c", config, agent=None) as own:
+        check_same(settings(succeeded(run("connect", "--ca-file", cert, own.url)).out), agent("demo", "a2a", url=own.url, ca_file=cert))
+        failed(run("connect", own.url), 1, "cannot trust", "hint: --ca-file FILE")
+        failed(run("connect", own.url.replace("https:", "http:")), 1, "found no agent")

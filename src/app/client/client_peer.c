@@ -254,8 +254,9 @@ int dgm_peer_report_error(const peer *p, const dgm_err *err)
         if (strncmp(err->msg, "cannot reach", 12) == 0)
             dgm_cli_hint("is the server running, and is the address right?");
         if (strncmp(err->msg, "cannot trust", 12) == 0)
-            dgm_cli_hint("--ca FILE names the certificate of the authority that signed the "
-                         "server's certificate, or the server's certificate itself");
+            dgm_cli_hint("--%s FILE names the certificate of the authority that signed the "
+                         "server's certificate, or the server's certificate itself",
+                         strcmp(p->line->command->name, "connect") == 0 ? "ca-file" : "ca");
         if (strstr(err->msg, "does not use TLS") && strncmp(p->address, "https://", 8) == 0)
             dgm_cli_hint("try http://%s", p->address + 8);
         if (strstr(err->msg, "redirects to another origin"))
