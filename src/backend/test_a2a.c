@@ -647,6 +647,42 @@ static void bad_cards_have_their_sentence(void **state)
     close_agent(f);
 }
 
+/* A card is fetched again when it is not fresh any more; one that cannot be fetched again is used a while longer. */
+static void cards_are_refreshed(void **state)
+{
+    char card[1200];
+    (void)state;
+    start_server();
+    struct fake *f = open_agent("");
+    const char *answer = quoted(SSE_HEAD ANSWER_10);
+    snprintf(card, sizeof card,
+             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nETag: "
+             "\"v1\"\r\nCache-Control: public, max-age=0\r\n\r\n%s",
+             strstr(card_10, "\r\n\r\n") + 4);
+    const char *const again[] = {
+        "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nCache-Control: max-age=0\r\nConnection: "
+        "close\r\n\r\n",
+        "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    };
+    SCRIPT(s, {card, 0, ON_CARD}, {answer, 0, "POST /rpc"});
+    fake_run(f, "hi");
+    check_answer(f, "Hello world");
+    for (size_t i = 0; i < 2; i++) {
+        SCRIPT(t, {again[i], 0, ON_CARD}, {answer, 0, "POST /rpc"});
+        fake_new_task(f);
+        fake_run(f, "hi");
+        check_answer(f, "Hello world");
+        assert_int_equal(server_count("If-None-Match: \"v1\""), 1);
+        assert_int_equal(f->notes.n > 0, i == 1); /* the operator learns of the failure */
+    }
+    SCRIPT(u, {answer, 0, "POST /rpc"});
+    fake_new_task(f);
+    fake_run(f, "hi");
+    check_answer(f, "Hello world");
+    assert_int_equal(server_count(ON_CARD), 0);
+    close_agent(f);
+}
+
 /* ---- settings ------------------------------------------------------------------------------------------------------------ */
 
 static void settings_choose_the_interface(void **state)
@@ -757,6 +793,7 @@ int main(void)
         cmocka_unit_test(a_cancel_reaches_the_agent),
         cmocka_unit_test(bad_answers_have_their_sentence),
         cmocka_unit_test(bad_cards_have_their_sentence),
+        cmocka_unit_test(cards_are_refreshed),
         cmocka_unit_test(settings_choose_the_interface),
         cmocka_unit_test(wrong_settings_are_refused),
         cmocka_unit_test(a_stop_leaves_the_task_open),

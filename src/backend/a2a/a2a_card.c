@@ -296,7 +296,7 @@ static void card_on_end(void *user, const dgm_remote_end *end)
     }
     if (f->first_error)
         f->error = f->first_error;
-    if (!f->made)
+    if (!f->made && end->status != 304)
         dgm_run_note(f->run, "%s", f->error);
     struct a2a_card *card = publish(f, end->status == 304);
     f->on_card(f->arg, card, card ? NULL : f->error);
