@@ -122,6 +122,10 @@ void dgm_a2a_cancel(void *agent, dgm_run *run)
 {
     struct a2a_job *j = run->agent_data;
     (void)agent;
+    if (run->suspended) { /* the remote task goes on, and the next process follows it again */
+        job_finish(j, NULL);
+        return;
+    }
     j->is_canceling = true;
     j->failure = NULL;
     if (j->step == A2A_CANCEL)
