@@ -282,14 +282,44 @@ static bool read_error(dgm_reader *r, yyjson_val *v, dgm_a2a_answer *ret)
     return true;
 }
 
+/* The result in a JSON-RPC envelope as servers usually write it, with the number that our requests have as their id; the
+ * text itself if it has no such envelope. */
+static dgm_str usual_result(dgm_str text)
+{
+    static const dgm_str heads[] = {
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", 33},
+        {"{\"id\":1,\"jsonrpc\":\"2.0\",\"result\":", 33},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        if (dgm_str_starts(text, heads[i]) && text.p[text.n - 1] == '}')
+            return (dgm_str){text.p + heads[i].n, text.n - heads[i].n - 1};
+    }
+    return text;
+}
+
+/* The most frequent answer, a chunk of an artifact: without JSON values in between. false: it is another one. */
+static bool read_usual(dgm_reader *r, const dgm_codec *codec, dgm_str text, dgm_a2a_answer *ret)
+{
+    dgm_frame frame;
+    if (!codec->decode_usual || !codec->decode_usual(r, usual_result(text), &frame))
+        return false;
+    const dgm_event *event = frame.object.it;
+    *ret = (dgm_a2a_answer){.event = *event,
+                            .task_id = event->artifact->task_id,
+                            .context_id = event->artifact->context_id};
+    return true;
+}
+
 dgm_code dgm_a2a_read_answer(dgm_arena *a, const dgm_codec *codec, dgm_mint *mint, dgm_str text,
                              dgm_a2a_answer *ret_answer, dgm_err *err)
 {
     yyjson_val *v, *result;
     dgm_reader r = {.arena = a, .mint = mint, .drop_unknown = true, .err = err};
     dgm_a2a_answer answer = {0};
-    dgm_code rc = dgm_json_read(a, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err);
-    if (rc)
+    dgm_code rc;
+    if (read_usual(&r, codec, text, ret_answer))
+        return DGM_OK;
+    if ((rc = dgm_json_read(a, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err)))
         return rc;
     if (read_error(&r, v, &answer)) {
         *ret_answer = answer;

@@ -209,6 +209,49 @@ static void test_card_urls(void **state)
     }
 }
 
+#define CHUNK_BODY                                                                                 \
+    "'taskId':'t','contextId':'c','artifact':{'artifactId':'x','parts':[{'text':'hi'}]},"          \
+    "'append':true"
+#define CHUNK "{'artifactUpdate':{" CHUNK_BODY "}}"
+
+/* Chunks have a fast path: in the usual envelopes, in others and in none they are the same. */
+static void test_chunks(void **state)
+{
+    static const char *const same[] = {
+        CHUNK,
+        "{'jsonrpc':'2.0','id':1,'result':" CHUNK "}",
+        "{'id':1,'jsonrpc':'2.0','result':" CHUNK "}",
+        "{'id':'1','jsonrpc':'2.0','result':" CHUNK "}",
+        "{'jsonrpc': '2.0', 'id': 1, 'result': " CHUNK "}",
+        "{'jsonrpc':'2.0','id':1,'result':{'artifactUpdate':{'kind':'artifact-update'," CHUNK_BODY
+        "}}}",
+    };
+    static const char *const broken[] = {
+        "{'jsonrpc':'2.0','id':1,'result':",
+        "{'jsonrpc':'2.0','id':1,'result':}",
+        "{'jsonrpc':'2.0','id':1,'result':" CHUNK,
+        "{'jsonrpc':'2.0','id':1,'result':" CHUNK "}}",
+        "{'jsonrpc':'2.0','id':1,'result':" CHUNK ",}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        dgm_a2a_answer answer;
+        dgm_err err = {0};
+        check_reads(same[i], CHUNK);
+        check_ok(dgm_a2a_read_answer(arena, &dgm_codec_a2a_10, NULL, with_quotes(same[i]), &answer,
+                                     &err),
+                 err);
+        assert_true(dgm_str_is(answer.task_id, "t") && dgm_str_is(answer.context_id, "c"));
+    }
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        dgm_a2a_answer answer;
+        dgm_err err = {0};
+        assert_int_equal(dgm_a2a_read_answer(arena, &dgm_codec_a2a_10, NULL, with_quotes(broken[i]),
+                                             &answer, &err),
+                         DGM_PARSE);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +260,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_missing_ids, setup, teardown),
         cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
         cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_chunks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_card_urls, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
