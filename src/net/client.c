@@ -21,6 +21,9 @@
  * connection that was idle for longer than this is not used again. Servers keep theirs for 5 s and more. */
 #define MAX_IDLE_S 4L
 #define MAX_REDIRECTS 3
+/* What may follow of an answer that nobody wants: more than this costs more than a new connection. */
+#define RELEASED_MS 250
+#define RELEASED_BYTES ((size_t)16 << 10)
 /* Connections that wait for the next request, per pool. */
 #define MAX_KEPT 64L
 
@@ -844,6 +847,30 @@ void dgm_fetch_cancel(dgm_fetch *f)
 {
     f->canceled = true;
     fetch_todo(f, TODO_CANCEL);
+}
+
+static void release_on_end(void *user, const dgm_fetch_result *result)
+{
+    (void)user;
+    (void)result;
+}
+
+void dgm_fetch_release(dgm_fetch *f)
+{
+    dgm_fetch_limits *limits = &f->o.limits;
+    uint64_t total = uv_now(f->client->loop) - f->started + RELEASED_MS;
+    size_t most = f->body_n + RELEASED_BYTES;
+    if (!f->has_head || f->failed) {
+        dgm_fetch_cancel(f);
+        return;
+    }
+    f->handler = (dgm_fetch_handler){.on_end = release_on_end};
+    if (!limits->total_ms || limits->total_ms > total)
+        limits->total_ms = total;
+    if (!limits->body_bytes || limits->body_bytes > most)
+        limits->body_bytes = most;
+    f->paused = false;
+    fetch_todo(f, TODO_RESUME);
 }
 
 void dgm_fetch_pause(dgm_fetch *f)

@@ -115,6 +115,9 @@ dgm_fetch *dgm_fetch_start(dgm_client *c, const dgm_fetch_options *options,
 void dgm_fetch_cancel(dgm_fetch *f); /* no callback follows; also from inside its own */
 
 /* No on_body until resumed: what the server sends waits in its socket. One resume undoes any number of pauses. */
+/* As dgm_fetch_cancel, but what is left of an answer that has begun is read for a moment and dropped: then its connection
+ * can be used again. */
+void dgm_fetch_release(dgm_fetch *f);
 void dgm_fetch_pause(dgm_fetch *f);
 void dgm_fetch_resume(dgm_fetch *f);
 

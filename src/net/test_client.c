@@ -26,7 +26,7 @@ struct got {
     bool may_be_received;
     char what[300];
     int n_heads, n_ends;
-    size_t cancel_at, pause_at; /* when the body has this many bytes; 0: never */
+    size_t cancel_at, pause_at, release_at; /* when the body has this many bytes; 0: never */
     bool paused;
 };
 
@@ -50,6 +50,8 @@ static void on_body(void *user, dgm_str bytes)
     dgm_buf_add_str(&g->body, bytes);
     if (g->cancel_at && g->body.n >= g->cancel_at)
         dgm_fetch_cancel(g->fetch);
+    if (g->release_at && g->body.n >= g->release_at)
+        dgm_fetch_release(g->fetch);
     if (g->pause_at && g->body.n >= g->pause_at) {
         g->pause_at = 0;
         g->paused = true;
@@ -495,6 +497,55 @@ static void a_fetch_can_be_canceled_at_any_point(void **state)
     assert_int_equal(n_descriptors(), before);
 }
 
+static void a_released_connection_is_used_again(void **state)
+{
+    static const struct script scripts[] = {
+        {OK_HEAD "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n3\r\n   \r\n0\r\n\r\n", KEEP}};
+    (void)state;
+    server_start(scripts, 1);
+    client_start();
+    for (int i = 0; i < 3; i++) {
+        struct got *g = start((dgm_fetch_options){0}, "/");
+        if (i == 1)
+            g->pause_at = 1;
+        else
+            g->release_at = 1;
+        run_for(30);
+        if (i == 1)
+            dgm_fetch_release(g->fetch);
+        run_for(30);
+        assert_int_equal(dgm_client_in_flight(client), 0);
+        assert_int_equal(g->n_ends, 0);
+        done(g);
+    }
+    assert_int_equal(atomic_load(&server.connections), 1);
+    client_stop();
+    server_stop();
+}
+
+static void a_released_answer_without_an_end_is_left(void **state)
+{
+    static const struct script endless[] = {{OK_HEAD "\r\n", ENDLESS}},
+                               silent[] = {{OK_HEAD "Content-Length: 9\r\n\r\n{}", KEEP}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        size_t before = n_descriptors();
+        server_start(i ? silent : endless, 1);
+        client_start();
+        struct got *g = start((dgm_fetch_options){0}, "/");
+        g->release_at = 1;
+        run_for(100);
+        assert_int_equal(dgm_client_in_flight(client), i);
+        run_for(400);
+        assert_int_equal(dgm_client_in_flight(client), 0);
+        assert_int_equal(g->n_ends, 0);
+        done(g);
+        client_stop();
+        server_stop();
+        assert_int_equal(n_descriptors(), before);
+    }
+}
+
 static void a_reader_that_pauses_stops_the_server(void **state)
 {
     static const struct script scripts[] = {{OK_HEAD "\r\n", ENDLESS}};
@@ -603,6 +654,8 @@ DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_its_connection_is_used_again),
               dgm_test(redirects_are_followed_within_the_origin_with_the_credentials),
               dgm_test(a_redirect_that_is_not_to_be_followed_is_an_answer),
               dgm_test(a_post_is_never_sent_twice), dgm_test(a_fetch_can_be_canceled_at_any_point),
+              dgm_test(a_released_connection_is_used_again),
+              dgm_test(a_released_answer_without_an_end_is_left),
               dgm_test(a_reader_that_pauses_stops_the_server),
               dgm_test(a_handler_may_close_the_client), dgm_test(headers_cannot_add_lines),
               dgm_test(a_guarded_request_opens_its_own_connection), dgm_test(origins_are_compared))

@@ -61,6 +61,8 @@ static void job_drop_calls(struct a2a_job *j)
 static void job_finish(struct a2a_job *j, const char *error)
 {
     dgm_run *run = j->run;
+    if (j->call && !error)
+        dgm_remote_release(dgm_take(j->call));
     job_drop_calls(j);
     j->step = A2A_ENDED;
     dgm_loop_off_stop(run->loop, &j->stop);
@@ -295,6 +297,14 @@ static bool job_learn_task(struct a2a_job *j, const dgm_a2a_answer *answer)
 
 /* ---- answers ---------------------------------------------------------------------------------------------------------------- */
 
+/* For each event of a stream: its texts are hundreds of bytes, which only a failure sets. */
+static inline void job_clear(dgm_err *err)
+{
+    err->code = DGM_OK;
+    err->at[0] = err->msg[0] = '\0';
+    err->line = err->column = 0;
+}
+
 static dgm_task_state state_of_event(const dgm_event *e)
 {
     return e->kind == DGM_EVENT_TASK     ? e->task->status.state
@@ -323,9 +333,10 @@ static void job_handle_message(struct a2a_job *j, const dgm_message *m)
 
 static void job_handle_event(struct a2a_job *j, const dgm_event *e)
 {
-    dgm_err err = {0};
+    dgm_err err;
     dgm_task_state state = state_of_event(e);
     bool is_first = j->is_first;
+    job_clear(&err);
     j->is_first = false;
     if (e->kind == DGM_EVENT_MESSAGE) {
         job_handle_message(j, e->message);
@@ -346,7 +357,8 @@ static void job_handle_event(struct a2a_job *j, const dgm_event *e)
 static void job_handle_text(struct a2a_job *j, dgm_str text)
 {
     dgm_a2a_answer answer;
-    dgm_err err = {0};
+    dgm_err err;
+    job_clear(&err);
     dgm_arena_reset(j->scratch);
     if (dgm_a2a_read_answer(j->scratch, j->card->peer.codec, &j->mint, text, &answer, &err)) {
         j->bad =

@@ -380,11 +380,21 @@ dgm_remote_call *dgm_remote_start(const dgm_remote *r, dgm_run *run,
     return c;
 }
 
-void dgm_remote_cancel(dgm_remote_call *c)
+static void remote_leave(dgm_remote_call *c, void (*leave)(dgm_fetch *f))
 {
     c->canceled = true;
     if (c->fetch)
-        dgm_fetch_cancel(c->fetch);
+        leave(c->fetch);
     dgm_timer_stop(&c->timer);
     remote_free(c);
+}
+
+void dgm_remote_cancel(dgm_remote_call *c)
+{
+    remote_leave(c, dgm_fetch_cancel);
+}
+
+void dgm_remote_release(dgm_remote_call *c)
+{
+    remote_leave(c, dgm_fetch_release);
 }

@@ -137,3 +137,5 @@ typedef struct dgm_remote_handler {
 dgm_remote_call *dgm_remote_start(const dgm_remote *r, dgm_run *run,
                                   const dgm_remote_request *request, dgm_remote_handler handler);
 void dgm_remote_cancel(dgm_remote_call *c); /* no callback follows; also from inside its own */
+/* The same when the answer has all that is needed: its end may follow, so that the connection can be used again. */
+void dgm_remote_release(dgm_remote_call *c);
