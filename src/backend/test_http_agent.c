@@ -752,21 +752,25 @@ static const struct error_case {
 } errors[] = {
     {"error object of a 4xx", "openai-chat", "",
      STATUS("400 Bad Request", "{\"error\":{\"message\":\"max_tokens is too\\nlarge\"}}"), 0,
-     "the agent's server answered with status 400: it rejects the request: max_tokens is too "
+     "the agent's server at HOST answered with status 400: it rejects the request: max_tokens is "
+     "too "
      "large"},
     {"detail of a 4xx", "ag-ui", "",
      STATUS("422 Unprocessable Entity",
             "{\"detail\":[{\"loc\":[\"body\"],\"msg\":\"Field required\"}]}"),
-     0, "the agent's server answered with status 422: it rejects the request: Field required"},
+     0,
+     "the agent's server at HOST answered with status 422: it rejects the request: Field required"},
     {"credential", "openai-chat", "'token_env':'DGM_TEST_TOKEN'",
      STATUS("401 Unauthorized", "{\"error\":{\"message\":\"Incorrect API key: sk-secret\"}}"), 0,
-     "the agent's server answered with status 401: it wants other credentials: Incorrect API key: "
+     "the agent's server at HOST answered with status 401: it wants other credentials: Incorrect "
+     "API key: "
      "*********"},
     {"5xx without words", "ai-sdk", "", STATUS("500 Internal Server Error", "<h1>no</h1>"), 0,
-     "the agent's server answered with status 500: it failed"},
+     "the agent's server at HOST answered with status 500: it failed"},
     {"html", "openai-chat", "",
      "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<html></html>", 0,
-     "the agent's server answered with text/html: expected JSON or an event stream (this is a web "
+     "the agent's server at HOST answered with text/html: expected JSON or an event stream (this "
+     "is a web "
      "page: check the URL)"},
     {"half a JSON", "openai-chat", "", JSON "{\"id\":\"c1\",\"choices\":[", 0,
      "the answer of the agent's server is not JSON"},
@@ -820,7 +824,7 @@ static void every_error_has_its_sentence(void **state)
         struct fake *f = open_agent(errors[i].format, errors[i].more);
         print_message("# %s\n", errors[i].name);
         turn_with(f, "Hi", NULL);
-        check_failed(f, errors[i].sentence);
+        check_failed(f, service_placed(errors[i].sentence));
         assert_false(has_event(f, "sk-secret"));
         fake_close(f);
     }

@@ -129,14 +129,17 @@ static void retries_are_limited(void **state)
     call_close(&c);
 
     ONE_CALL(&c, "'retries':1", later); /* the second answer is final */
-    assert_string_equal(c.error, "the agent's server answered with status 503: it failed");
+    assert_string_equal(
+        c.error, service_placed("the agent's server at HOST answered with status 503: it failed"));
     assert_string_equal(c.body, "busy");
     assert_int_equal(atomic_load(&service.n_requests), 2);
     call_close(&c);
 
     ONE_CALL(&c, "'retries':0", later);
-    assert_string_equal(c.error,
-                        "the agent's server answered with status 429: it gets too many requests");
+    assert_string_equal(
+        c.error,
+        service_placed(
+            "the agent's server at HOST answered with status 429: it gets too many requests"));
     assert_int_equal(atomic_load(&service.n_requests), 1);
     call_close(&c);
     service_close();
@@ -206,12 +209,14 @@ static void content_types_decide_how_an_answer_is_read(void **state)
                                                   "{\"b\":2}\n\ndata: [DONE]\n\n",
          "{\"a\":1}|{\"b\":2}|[DONE]", ""},
         {HEAD("200 OK", "text/html; charset=utf-8") "\r\n<html>", "",
-         "the agent's server answered with text/html: expected JSON or an event stream (this is a "
+         "the agent's server at HOST answered with text/html: expected JSON or an event stream "
+         "(this is a "
          "web page: check the URL)"},
         {HEAD("200 OK", "image/png") "\r\n\x89PNG", "",
-         "the agent's server answered with image/png: expected JSON or an event stream"},
+         "the agent's server at HOST answered with image/png: expected JSON or an event stream"},
         {"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}", "",
-         "the agent's server answered without a content type: expected JSON or an event stream"},
+         "the agent's server at HOST answered without a content type: expected JSON or an event "
+         "stream"},
         {"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", "", ""},
     };
     struct call c;
@@ -221,7 +226,7 @@ static void content_types_decide_how_an_answer_is_read(void **state)
         struct service_answer answers[] = {{.bytes = cases[i].bytes}};
         ONE_CALL(&c, "", answers);
         check_str(c.items, cases[i].items);
-        assert_string_equal(c.error, cases[i].error);
+        assert_string_equal(c.error, service_placed(cases[i].error));
         assert_int_equal(c.end.is_stream, i == 4);
         call_close(&c);
     }
@@ -250,9 +255,10 @@ static void a_status_has_a_sentence_and_its_body(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct service_answer answers[] = {{.bytes = bytes}};
         snprintf(bytes, sizeof bytes, HEAD("%s", "text/html") "\r\n<h1>no</h1>", cases[i].line);
-        snprintf(want, sizeof want, "the agent's server answered with status %s", cases[i].meaning);
+        snprintf(want, sizeof want, "the agent's server at HOST answered with status %s",
+                 cases[i].meaning);
         ONE_CALL(&c, "", answers);
-        assert_string_equal(c.error, want);
+        assert_string_equal(c.error, service_placed(want));
         assert_string_equal(c.body, "<h1>no</h1>");
         assert_int_equal(c.items.n, 0);
         assert_false(c.end.is_cut);

@@ -153,3 +153,15 @@ static inline const char *service_body(size_t i)
     const char *end = service.requests[i] ? strstr(service.requests[i], "\r\n\r\n") : NULL;
     return end ? end + 4 : "";
 }
+
+/* A sentence in which HOST is the address of the service. Valid until the next call. */
+static inline const char *service_placed(const char *sentence)
+{
+    static char text[400];
+    const char *host = strstr(sentence, "HOST");
+    if (!host)
+        return sentence;
+    snprintf(text, sizeof text, "%.*s127.0.0.1:%d%s", (int)(host - sentence), sentence,
+             service.port, host + 4);
+    return text;
+}

@@ -21,7 +21,7 @@
  * connection that was idle for longer than this is not used again. Servers keep theirs for 5 s and more. */
 #define MAX_IDLE_S 4L
 #define MAX_REDIRECTS 3
-/* What may follow of an answer that nobody wants: more than this costs more than a new connection. */
+/* What may follow of an answer that was released: more than this costs more than a new connection. */
 #define RELEASED_MS 250
 #define RELEASED_BYTES ((size_t)16 << 10)
 /* Connections that wait for the next request, per pool. */

@@ -7,8 +7,7 @@
  */
 #include "app/client/client_connect.h"
 #include "base/limits.h"
-#include "wire/a2a/a2a.h"
-#include "wire/a2a/a2a_card.h"
+#include "wire/a2a/a2a_peer.h"
 #include "wire/sse/sse.h"
 
 #include <arpa/inet.h>
@@ -171,17 +170,6 @@ static const char *connect_host_id(connection *c)
 
 /* ---- A2A ------------------------------------------------------------------------------------------------------------------ */
 
-static const dgm_agent_card *connect_read_card(connection *c, yyjson_val *v, dgm_err *err)
-{
-    dgm_frame frame;
-    dgm_mint mint = {{0}, 0, {0}};
-    dgm_reader r = {.arena = c->p.arena, .mint = &mint, .err = err};
-    const dgm_codec *codec = dgm_a2a_card_is_03_rest(v) ? &dgm_codec_a2a_03_rest
-                             : dgm_a2a_card_is_03(v)    ? &dgm_codec_a2a_03
-                                                        : &dgm_codec_a2a_10;
-    return codec->decode(&r, v, DGM_OBJECT_CARD, false, &frame) ? NULL : frame.object.it;
-}
-
 static bool connect_is_supported(const dgm_agent_interface *i)
 {
     return dgm_str_eq_nocase(i->protocol_binding, DGM_STR("JSONRPC")) ||
@@ -261,9 +249,9 @@ static bool connect_add_card(connection *c, probe *at, const char *settings_url,
 {
     dgm_err err = {0};
     yyjson_val *v = probe_is_ok(at) ? probe_json(c, at->body) : NULL;
-    const dgm_agent_card *card = yyjson_is_obj(v) ? connect_read_card(c, v, &err) : NULL;
+    const dgm_agent_card *card = NULL;
     bool is_supported = false;
-    if (!card) {
+    if (!yyjson_is_obj(v) || dgm_a2a_read_card(c->p.arena, at->body, NULL, &card, &err)) {
         if (yyjson_is_obj(v))
             at->result =
                 dgm_arena_printf(c->p.arena, "JSON that is not an agent card: %s", err.msg).p;

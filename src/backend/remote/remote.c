@@ -160,6 +160,25 @@ static void remote_end(dgm_remote_call *c, dgm_remote_end end)
 
 static void remote_send(dgm_remote_call *c);
 
+/* HOST:PORT of the request; a URL may have a name and a password in front of it. */
+static const char *remote_place(dgm_remote_call *c)
+{
+    const char *begin = strstr(c->request.url, "://"), *end;
+    bool has_port = false;
+    begin = begin ? begin + 3 : c->request.url;
+    end = begin + strcspn(begin, "/?#");
+    for (const char *p = begin; p < end; p++) {
+        if (*p == '@')
+            begin = p + 1;
+        if (*p == ':')
+            has_port = true;
+        else if (*p == '@' || *p == ']') /* of an IPv6 address: its colons are no ports */
+            has_port = false;
+    }
+    const char *usual = strncasecmp(c->request.url, "https", 5) == 0 ? ":443" : ":80";
+    return dgm_arena_printf(c->arena, "%.*s%s", (int)(end - begin), begin, has_port ? "" : usual).p;
+}
+
 /* "503 Service Unavailable": a sentence with the service's own words, if it has any. */
 static const char *sentence_of_status(dgm_remote_call *c)
 {
@@ -171,8 +190,8 @@ static const char *sentence_of_status(dgm_remote_call *c)
                           : c->status >= 500 ? "it failed"
                           : c->status >= 400 ? "it rejects the request"
                                              : "it redirects, which is not followed";
-    return dgm_arena_printf(c->arena, "the agent's server answered with status %d: %s", c->status,
-                            meaning)
+    return dgm_arena_printf(c->arena, "the agent's server at %s answered with status %d: %s",
+                            remote_place(c), c->status, meaning)
         .p;
 }
 
@@ -248,11 +267,15 @@ static void remote_on_head(void *user, const dgm_fetch_head *head)
     remote_fail_with(
         c,
         type.n == 0
-            ? "the agent's server answered without a content type: expected JSON or an event stream"
+            ? dgm_arena_printf(c->arena,
+                               "the agent's server at %s answered without a content type: "
+                               "expected JSON or an event stream",
+                               remote_place(c))
+                  .p
             : dgm_arena_printf(
                   c->arena,
-                  "the agent's server answered with %.*s: expected JSON or an event stream%s",
-                  (int)(type.n < 60 ? type.n : 60), type.p,
+                  "the agent's server at %s answered with %.*s: expected JSON or an event stream%s",
+                  remote_place(c), (int)(type.n < 60 ? type.n : 60), type.p,
                   type.n == 9 && strncasecmp(type.p, "text/html", 9) == 0
                       ? " (this is a web page: check the URL)"
                       : "")
