@@ -4,8 +4,8 @@ Every script of the demo must look the same through the first server as it does 
 """
 import re
 
-from lib.a2a import ALL, ONE, Client, fold, task_text
-from lib.agents import DEMO_ALL, DEMO_AUTH, DEMO_MORE, DEMO_SLOW
+from lib.a2a import ALL, ONE, Client, fold, message, task_text
+from lib.agents import DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_MORE, DEMO_SLOW, DEMO_TEXT
 from lib.fronts import chat, chat_stream
 from lib.server import Server, agent, folder, needs_ours, server, settings
 from lib.tap import check, each, same, soon, test
@@ -120,3 +120,84 @@ def _():
     t = Client(s, ONE[0]).send("hi").task
     same(t["status"]["state"], "TASK_STATE_FAILED", "state")
     check("127.0.0.1:9" in t["metadata"]["error"] and "no agent card" in t["metadata"]["error"], t)
+
+
+# ---- questions: the answer goes to the same remote task ------------------------------------------------------------
+
+def pair(pace=0, road="rpc10", store="memory:"):
+    """A server with the demo agent, and one in front of it, for one test."""
+    needs_ours("type: a2a")
+    behind = Server(None, config=settings(agents=[agent("demo", settings={"pace": pace})]))
+    return behind, Server(None, store=store, config=settings(agents=[agent("a2a", id="demo", settings={"url": behind.url, **ROADS[road]})]))
+
+
+def sent_texts(behind):
+    """The texts that the other server got: one list per task."""
+    d = Client(behind, ONE[0])
+    tasks = [d.get(t["id"]).task for t in d.list().value["tasks"]]
+    return [[m["parts"][0]["text"] for m in t["history"] if m["role"] == "ROLE_USER"] for t in tasks]
+
+
+@each("a question and its answer are one remote task: {}", list(ROADS))
+def _(road):
+    behind, before = pair(road=road)
+    with behind, before:
+        c = Client(before, ONE[0])
+        asked = c.send(DEMO_ASK).task
+        same((asked["status"]["state"], task_text(asked)), ("TASK_STATE_INPUT_REQUIRED", "What is your name?"), "the question")
+        events = c.stream(m=message("Ann", task=asked["id"], context=asked["contextId"]))
+        task = fold(events.rest())
+        same((task["id"], task["status"]["state"]), (asked["id"], "TASK_STATE_COMPLETED"), "the task")
+        check(task_text(task).count("Ann") == 1, task_text(task))
+        same(sent_texts(behind), [[DEMO_ASK, "Ann"]], "tasks of the other server and their messages")
+
+
+@each("a question and its answer in a chat are one remote task: {}", [(f"{road}, {ask.__name__}", road, ask)
+                                                                      for road in ROADS for ask in (chat, chat_stream)])
+def _(road, ask):
+    behind, before = pair(road=road)
+    with behind, before:
+        asked = ask(before, DEMO_ASK)
+        same(asked.text, "What is your name?", "the question")
+        said = [{"role": "user", "content": DEMO_ASK}, {"role": "assistant", "content": asked.text}, {"role": "user", "content": "Ann"}]
+        check(ask(before, None, messages=said).text.count("Ann") == 1, "the answer")
+        same(sent_texts(behind), [[DEMO_ASK, "Ann"]], "tasks of the other server and their messages")
+
+
+@each("a question is answered after a restart: {}", ["stop_well", "kill"])
+def _(end):
+    behind, before = pair(store=f"sqlite:{folder()}/tasks.db")
+    with behind, before:
+        c = Client(before, ONE[0])
+        asked = c.send(DEMO_ASK).task
+        getattr(before, end)()
+        before.restart()
+        same(c.get(asked["id"]).state, "TASK_STATE_INPUT_REQUIRED", "the state after the restart")
+        answered = c.send(m=message("Ann", task=asked["id"], context=asked["contextId"])).task
+        same(answered["status"]["state"], "TASK_STATE_COMPLETED", "the state")
+        check(task_text(answered).count("Ann") == 1, task_text(answered))
+        same(sent_texts(behind), [[DEMO_ASK, "Ann"]], "tasks of the other server and their messages")
+        before.stop_well()
+
+
+# ---- a restart of ours ------------------------------------------------------------------------------------------------
+
+@each("our server ends in the middle and starts again: the task completes, the text once, the message sent once: {}",
+      [(f"{end}, {road}", end, road) for end in ("stop_well", "kill") for road in ROADS])
+def _(end, road):
+    behind, before = pair(pace=0.5, road=road, store=f"sqlite:{folder()}/tasks.db")
+    with behind, before:
+        c = Client(before, ONE[0])
+        with c.stream(DEMO_TEXT) as events:
+            events.until(lambda e: e.kind == "artifactUpdate")
+            id, last = events.seen[0].body["id"], events.seen[-1].id
+            seen = list(events.seen)
+            getattr(before, end)()
+        before.restart()
+        with c.subscribe(id, last=last) as events:
+            task = fold(seen + events.rest())
+        direct = Client(far(), ONE[0]).send(DEMO_TEXT).task
+        same(shown(task), shown(direct), "the stream before and after the restart")
+        same(shown(c.get(id).task), shown(direct), "GetTask")
+        same(sent_texts(behind), [[DEMO_TEXT]], "tasks of the other server and their messages")
+        before.stop_well()
