@@ -1,10 +1,12 @@
 """Many at once: resends, idle streams, memory. Numbers are the issue's; each test says how many it did."""
 import asyncio
+import os
+import time
 
 from lib.a2a import RPC1, Client, message, new_id
 from lib.http import Conn
 from lib.many import Pool, Subscriber, run
-from lib.server import Server, needs_ours, needs_plain, settings
+from lib.server import Server, agent, needs_ours, needs_plain, settings
 from lib.tap import check, same, soon, test
 
 
@@ -118,3 +120,47 @@ def _():
         same(count, n + 3, "events")
     with Server("bench") as s:
         run(go(s), 390)
+
+
+def descriptors(s):
+    return len(os.listdir(f"/proc/{s.process.pid}/fd"))
+
+
+@test("1,000 streams of a remote agent at once on one loop: all live, canceled or left, then no descriptor more than before", timeout=200)
+def _():
+    needs_ours("type: a2a")
+
+    async def go(c, s):
+        began = time.monotonic()
+        streams = []
+        for _ in range(10):
+            streams += await asyncio.gather(*[Subscriber(c, "stream", c.params("hold 300 x")).open() for _ in range(100)])
+        ids = []
+        for x in streams:
+            frame = await x.next()
+            ids.append(frame.json["result"]["task"]["id"])
+            while "TASK_STATE_WORKING" not in frame.data:
+                frame = await x.next()
+        print(f"# {time.monotonic() - began:.1f} s until all work")
+        check(time.monotonic() - began < 60, "it took more than 60 s until all work")
+        check(c.send("echo x").ok, "another client")
+        for x in streams[:500]:  # half of the readers leave first, the others see the end
+            x.close()
+        pool = Pool(c, 50)
+        replies = await asyncio.gather(*[pool.call("cancel", {"id": id}) for id in ids])
+        same({r.json["result"]["status"]["state"] for r in replies}, {"TASK_STATE_CANCELED"}, "states")
+        for x in streams[500:]:
+            check("TASK_STATE_CANCELED" in (await x.rest())[-1][1], "the end of a stream")
+            x.close()
+        pool.close()
+    with Server("bench") as behind, \
+            Server(None, config={**settings(agents=[agent("a2a", settings={"url": behind.url})]), "loops": 1}) as s:
+        c = Client(s, RPC1)
+        check(c.send("echo x").ok, "an answer")
+        run(go(c, s), 90)  # the client has its pool of idle connections after that
+        soon(lambda: descriptors(s) < 100, lambda: f"{descriptors(s)} descriptors", 20)
+        before = descriptors(s)
+        run(go(c, s), 90)
+        soon(lambda: descriptors(s) <= before, lambda: f"{descriptors(s)} descriptors, before {before}", 20)
+        s.stop_well()
+        behind.stop_well()
