@@ -126,7 +126,7 @@ def descriptors(s):
     return len(os.listdir(f"/proc/{s.process.pid}/fd"))
 
 
-@test("1,000 streams of a remote agent at once on one loop: all live, canceled or left, then no descriptor more than before", timeout=200)
+@test("1,000 streams of a remote agent at once on one loop: all live, canceled or left, then only the pool of idle connections stays", timeout=200)
 def _():
     needs_ours("type: a2a")
 
@@ -157,10 +157,10 @@ def _():
             Server(None, config={**settings(agents=[agent("a2a", settings={"url": behind.url})]), "loops": 1}) as s:
         c = Client(s, RPC1)
         check(c.send("echo x").ok, "an answer")
-        run(go(c, s), 90)  # the client has its pool of idle connections after that
-        soon(lambda: descriptors(s) < 100, lambda: f"{descriptors(s)} descriptors", 20)
         before = descriptors(s)
-        run(go(c, s), 90)
-        soon(lambda: descriptors(s) <= before, lambda: f"{descriptors(s)} descriptors, before {before}", 20)
+        for _ in range(2):
+            run(go(c, s), 90)
+            # MAX_KEPT of net/client.c: idle connections for the next requests
+            soon(lambda: descriptors(s) <= before + 64, lambda: f"{descriptors(s)} descriptors, before {before}", 20)
         s.stop_well()
         behind.stop_well()
