@@ -43,13 +43,19 @@ struct a2a_agent {
 
 /* ---- the card (a2a_card.c) ------------------------------------------------------------------------------------------------ */
 
-/* What a card says about calls. Immutable but for fresh_until. */
+#define A2A_MAX_INTERFACES 8 /* of a card; more are not tried */
+
+/* What a card says about calls. Immutable but for the atomic members. */
 struct a2a_card {
     dgm_arena *arena;
     atomic_size_t refs;
-    dgm_a2a_peer peer;
+    dgm_a2a_peer peers[A2A_MAX_INTERFACES]; /* its interfaces that we can use, the best first */
+    size_t n_peers;
+    atomic_size_t
+        preferred;     /* the one that runs start with: those before it could not be reached */
     dgm_remote remote; /* that of the settings, with the credential as the card wants it */
     bool streams;
+    bool has_extended; /* there is another card for callers with a credential */
     dgm_str etag;
     atomic_llong fresh_until; /* Unix milliseconds */
 };
@@ -151,6 +157,9 @@ struct a2a_job {
     dgm_run *run;
     struct a2a_agent *agent;
     struct a2a_card *card;
+    const dgm_a2a_peer *peer; /* of the card: the interface in use */
+    size_t n_refused;         /* interfaces that the message did not get to */
+    const char *refusal;      /* why not, of the first one */
     struct a2a_fetch *fetch;
     dgm_arena *arena, *scratch; /* of the run; of one answer */
     dgm_mint mint;
@@ -199,7 +208,21 @@ struct a2a_job {
 /* Below DGM_CANCEL_WAIT_MS, so that whoever cancels gets a canceled task. */
 #define A2A_CANCEL_MS 4500
 
-/* Starts a request for this operation. Returns NULL, or why it cannot be written. */
+/* A request to an interface of a card. */
+struct a2a_operation {
+    const dgm_remote *remote; /* of the card */
+    const dgm_a2a_peer *peer;
+    dgm_method method;
+    void *params;          /* the struct that DGM_METHODS names */
+    dgm_str last_event;    /* of a subscription; may be empty */
+    size_t max_bytes;      /* see dgm_remote_request */
+    double answer_timeout; /* likewise */
+};
+/* NULL: it cannot be written. */
+dgm_remote_call *dgm_a2a_call(const struct a2a_agent *x, dgm_run *run,
+                              const struct a2a_operation *o, dgm_remote_handler handler,
+                              dgm_err *err);
+/* Starts a request of the job for this operation. Returns NULL, or why it cannot be written. */
 const char *dgm_a2a_request(struct a2a_job *j, dgm_method method, enum a2a_step step,
                             dgm_remote_handler handler);
 /* Copies what is sent of the caller's message: without our metadata and ids. */
