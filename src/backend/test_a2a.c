@@ -494,6 +494,43 @@ static void a_restart_follows_the_same_task(void **state)
     close_agent(f);
 }
 
+/* A restart between the runs: what is stored of the task remains. */
+static void restart_task(struct fake *f)
+{
+    dgm_buf note = f->stored[DGM_RUN_TASK];
+    dgm_buf_init(&f->stored[DGM_RUN_TASK], SIZE_MAX);
+    fake_new_task(f);
+    dgm_buf_done(&f->stored[DGM_RUN_TASK]);
+    f->stored[DGM_RUN_TASK] = note;
+    f->is_resumed = true;
+}
+
+static void a_message_that_is_sent_again_has_its_metadata(void **state)
+{
+    static dgm_str mode = DGM_STR("text/x-test");
+    (void)state;
+    start_server();
+    struct fake *f = open_agent(",'resend':true");
+    SCRIPT(s1, {card_10, 0, ON_CARD},
+           {"HTTP/1.1 401 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 0, "POST /rpc"});
+    fake_prepare(f, "msg-1", "hi");
+    f->input.metadata =
+        dgm_json_parse_trusted(f->arena, DGM_STR("{\"k\":\"v\",\"dragoman:own\":1}"));
+    f->input.accepted_output_modes = (dgm_strs){&mode, 1};
+    dgm_loop_post(f->run.loop, fake_do_start, f);
+    uv_sem_wait(&f->ended);
+    check_failure(f, "status 401"); /* as if the process had ended before that */
+    assert_true(has(&f->stored[DGM_RUN_TASK], "\"metadata\":{\"k\":\"v\"}"));
+    restart_task(f);
+    SCRIPT(s2, {card_10, 0, ON_CARD}, {quoted(SSE_HEAD ANSWER_10), 0, "POST /rpc"});
+    fake_run(f, "hi");
+    check_answer(f, "Hello world");
+    assert_int_equal(server_count("\"metadata\":{\"k\":\"v\"}"), 1);
+    assert_int_equal(server_count("[\"text/x-test\"]"), 1);
+    assert_false(has(&f->stored[DGM_RUN_TASK], "metadata")); /* the task is known now */
+    close_agent(f);
+}
+
 /* ---- cancel ---------------------------------------------------------------------------------------------------------------- */
 
 static const char canceled_10[] =
@@ -544,6 +581,33 @@ static void a_cancel_reaches_the_agent(void **state)
     fake_run(f, "hi");
     check_trace(f, "canceled");
     assert_true(f->ms < 2000);
+    close_agent(f);
+}
+
+/* Also while its server is not reachable yet. */
+static void a_cancel_of_a_resumed_run_reaches_the_agent(void **state)
+{
+    (void)state;
+    start_server();
+    struct fake *f = open_agent("");
+    SCRIPT(s1, {card_10, 0, ON_CARD},
+           {quoted(SSE_HEAD RPC(TASK_10("TASK_STATE_WORKING"))), HOLD, "SendStreamingMessage"},
+           {canceled_10, 0, "CancelTask"});
+    f->cancel_ms = 300;
+    fake_run(f, "hi");
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str note = dgm_arena_dup(a, dgm_buf_str(&f->stored[DGM_RUN_TASK]));
+    fake_close(f);
+
+    f = open_agent(",'answer_timeout':0.3"); /* another process */
+    dgm_buf_add_str(&f->stored[DGM_RUN_TASK], note);
+    f->is_resumed = true;
+    f->cancel_ms = 100;
+    SCRIPT(s2, {NULL, HOLD, ON_CARD}, {card_10, 0, ON_CARD}, {canceled_10, 0, "CancelTask"});
+    fake_run(f, "hi");
+    check_trace(f, "canceled");
+    assert_int_equal(server_count("CancelTask"), 1);
+    assert_int_equal(server_count("\"id\":\"far:1\""), 1);
     close_agent(f);
 }
 
@@ -1095,7 +1159,9 @@ int main(void)
         cmocka_unit_test(a_subscription_names_the_last_event),
         cmocka_unit_test(a_doubtful_message_is_sent_again_only_if_allowed),
         cmocka_unit_test(a_restart_follows_the_same_task),
+        cmocka_unit_test(a_message_that_is_sent_again_has_its_metadata),
         cmocka_unit_test(a_cancel_reaches_the_agent),
+        cmocka_unit_test(a_cancel_of_a_resumed_run_reaches_the_agent),
         cmocka_unit_test(bad_answers_have_their_sentence),
         cmocka_unit_test(bad_cards_have_their_sentence),
         cmocka_unit_test(cards_are_refreshed),

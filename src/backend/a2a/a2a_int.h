@@ -151,6 +151,10 @@ struct a2a_queued {
 struct a2a_note {
     dgm_str task, context;
     dgm_str message; /* the last message that the remote task got */
+    /* What else is sent with a message that may have to be sent again after a restart; absent: nothing. */
+    dgm_str request; /* the id of this message */
+    const dgm_json *metadata;
+    dgm_strs output_modes;
 };
 
 struct a2a_job {
@@ -227,7 +231,7 @@ const char *dgm_a2a_request(struct a2a_job *j, dgm_method method, enum a2a_step 
                             dgm_remote_handler handler);
 /* Copies what is sent of the caller's message: without our metadata and ids. */
 void dgm_a2a_copy_message(struct a2a_job *j);
-/* Notes as JSON. */
+/* Notes as JSON. Empty: it is larger than DGM_MAX_NOTE_BYTES. */
 dgm_str dgm_a2a_write_note(dgm_arena *a, const struct a2a_note *note, const dgm_a2a_peer *peer);
 struct a2a_note dgm_a2a_read_note(dgm_arena *a, dgm_str text);
 /* "the agent's server rejected the request: ..." */

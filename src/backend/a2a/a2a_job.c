@@ -134,8 +134,8 @@ void dgm_a2a_cancel(void *agent, dgm_run *run)
         return;
     if (j->card && job_knows_task(j))
         job_cancel_remote(j);
-    else if (j->step == A2A_SEND)
-        dgm_timer_start(&j->limit, A2A_CANCEL_MS); /* until the agent has named its task */
+    else if (j->step == A2A_SEND || (run->input->is_resumed && !j->card))
+        dgm_timer_start(&j->limit, A2A_CANCEL_MS); /* until the agent's task is known */
     else
         job_settle_canceled(j);
 }
@@ -286,6 +286,7 @@ static bool job_learn_task(struct a2a_job *j, const dgm_a2a_answer *answer)
         return false;
     j->note.task = dgm_arena_dup(j->arena, id);
     j->note.message = j->message_id;
+    j->note.request = (dgm_str){0}; /* it arrived */
     if (j->is_canceling || !j->run->ops->remember)
         return false;
     j->is_storing = true;
@@ -609,6 +610,41 @@ static void job_after_call(struct a2a_job *j, const dgm_remote_end *end)
 
 /* ---- before the message is sent -------------------------------------------------------------------------------------------- */
 
+static void job_on_request_stored(void *arg, dgm_code code)
+{
+    struct a2a_job *j = arg;
+    if (code)
+        dgm_run_note(j->run, "the metadata of the message could not be stored");
+    if (j->step == A2A_CARD) /* it was not canceled */
+        job_send(j);
+}
+
+/* For the first time. A message that may be sent again after a restart needs all that belongs to it; the core stores the
+ * message itself. */
+static void job_send_first(struct a2a_job *j)
+{
+    struct a2a_note note = j->note;
+    dgm_str text = {0};
+    note.request = j->message_id;
+    note.metadata = j->metadata;
+    note.output_modes = j->output_modes;
+    if (j->agent->set.resend && j->run->ops->remember && (j->metadata || j->output_modes.n))
+        text = dgm_a2a_write_note(j->scratch, &note, j->peer);
+    if (text.n)
+        j->run->ops->remember(j->run, DGM_RUN_TASK, text, job_on_request_stored, j);
+    else
+        job_send(j);
+}
+
+static void job_send_again(struct a2a_job *j)
+{
+    if (dgm_str_eq(j->note.request, j->message_id)) {
+        j->metadata = j->note.metadata;
+        j->output_modes = j->note.output_modes;
+    }
+    job_send(j);
+}
+
 /* The interface is known. */
 static void job_begin(struct a2a_job *j)
 {
@@ -616,12 +652,16 @@ static void job_begin(struct a2a_job *j)
     j->n_refused = 0;
     bool is_known = j->note.task.n && dgm_str_eq(j->note.message, j->message_id);
     j->continues = j->run->input->task && j->note.task.n && !is_known;
-    if (!j->run->input->is_resumed) {
-        job_send(j);
+    if (j->is_canceling && is_known) {
+        job_cancel_remote(j);
+    } else if (j->is_canceling) {
+        job_settle_canceled(j);
+    } else if (!j->run->input->is_resumed) {
+        job_send_first(j);
     } else if (is_known) {
         job_follow(j);
     } else if (j->agent->set.resend) {
-        job_send(j);
+        job_send_again(j);
     } else {
         job_fail(j, "the server was restarted before the agent had named its task: the message may "
                     "have been received, therefore it was not sent again");

@@ -167,6 +167,7 @@ dgm_str dgm_a2a_write_note(dgm_arena *a, const struct a2a_note *note, const dgm_
         {"task", note->task},
         {"context", note->context},
         {"message", note->message},
+        {"request", note->request},
         {"interface", peer ? peer->url : (dgm_str){0}},
         {"binding", !peer           ? (dgm_str){0}
                     : peer->is_rest ? DGM_STR("rest")
@@ -183,8 +184,21 @@ dgm_str dgm_a2a_write_note(dgm_arena *a, const struct a2a_note *note, const dgm_
         dgm_buf_printf(&b, "%s\"%s\":", b.n ? "," : "{", members[i].name);
         dgm_json_put_str(&b, members[i].value);
     }
+    if (note->request.n) {
+        dgm_buf_printf(&b, "%s\"modes\":[", b.n ? "," : "{");
+        for (size_t i = 0; i < note->output_modes.n; i++) {
+            if (i)
+                dgm_buf_add_char(&b, ',');
+            dgm_json_put_str(&b, note->output_modes.at[i]);
+        }
+        dgm_buf_add_char(&b, ']');
+    }
+    if (note->request.n && note->metadata) {
+        dgm_buf_add_lit(&b, ",\"metadata\":");
+        dgm_json_put(&b, note->metadata);
+    }
     dgm_buf_add_char(&b, '}');
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_str text = b.over ? (dgm_str){0} : dgm_arena_dup(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return text;
 }
@@ -196,7 +210,15 @@ struct a2a_note dgm_a2a_read_note(dgm_arena *a, dgm_str text)
     if (!text.n ||
         dgm_json_read(a, dgm_arena_dup(a, text), DGM_MAX_NOTE_BYTES, "note_bytes", &v, &err))
         return (struct a2a_note){0};
-    return (struct a2a_note){.task = dgm_json_str_member(v, "task"),
-                             .context = dgm_json_str_member(v, "context"),
-                             .message = dgm_json_str_member(v, "message")};
+    struct a2a_note note = {.task = dgm_json_str_member(v, "task"),
+                            .context = dgm_json_str_member(v, "context"),
+                            .message = dgm_json_str_member(v, "message"),
+                            .request = dgm_json_str_member(v, "request"),
+                            .metadata = dgm_json_get(v, DGM_STR("metadata"))};
+    yyjson_val *modes = dgm_json_get(v, DGM_STR("modes")), *mode;
+    size_t i, n;
+    note.output_modes.at = dgm_new_n(a, dgm_str, yyjson_arr_size(modes));
+    yyjson_arr_foreach (modes, i, n, mode)
+        note.output_modes.at[note.output_modes.n++] = dgm_json_str(mode);
+    return note;
 }
