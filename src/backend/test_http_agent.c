@@ -443,6 +443,162 @@ static void an_approval_is_requested_and_sent_back(void **state)
     service_close();
 }
 
+/* ---- approvals of the other formats ------------------------------------------------------------------------------ */
+
+#define MCP_REQUEST(id, name)                                                                      \
+    "{\"id\":\"" id                                                                                \
+    "\",\"type\":\"mcp_approval_request\",\"arguments\":\"{\\\"path\\\":\\\"x\\\"}"                \
+    "\",\"name\":\"" name "\",\"server_label\":\"files\"}"
+#define MCP_STREAM                                                                                 \
+    D("{\"type\":\"response.created\",\"response\":" RESPONSE("in_progress", "") "}")              \
+    D("{\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":" MCP_REQUEST(         \
+        "mcpr_1", "delete") "}")                                                                   \
+    D("{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":" MCP_REQUEST(          \
+        "mcpr_1", "delete") "}")                                                                   \
+    D("{\"type\":\"response.completed\",\"response\":" RESPONSE(                                   \
+        "completed", MCP_REQUEST("mcpr_1", "delete")) "}")
+#define SDK_CALL(call, approval)                                                                   \
+    D("{\"type\":\"tool-input-available\",\"toolCallId\":\"" call                                  \
+      "\",\"toolName\":\"delete\",\"input\":{\"path\":\"x\"}}")                                    \
+    D("{\"type\":\"tool-approval-request\",\"approvalId\":\"" approval "\",\"toolCallId\":\"" call \
+      "\"}")
+#define SDK_START D("{\"type\":\"start\",\"messageId\":\"a1\"}") D("{\"type\":\"start-step\"}")
+#define SDK_FINISH D("{\"type\":\"finish-step\"}") D("{\"type\":\"finish\"}") D("[DONE]")
+#define SDK_PART(id, call, decision)                                                               \
+    "{'type':'dynamic-tool','toolName':'delete','toolCallId':'" call "','state':"                  \
+    "'approval-responded','input':{'path':'x'},'approval':{'id':'" id "'," decision "}}"
+#define MCP_RESPONSE(decision)                                                                     \
+    "{'type':'mcp_approval_response','approval_request_id':'mcpr_1'," decision "}"
+
+static const struct approval_case {
+    const char *format, *settings, *request, *answer;
+    const char *id;
+    const char *approved, *refused; /* in the next request */
+    const char *also;               /* likewise; may be NULL */
+} approval_cases[] = {
+    {"openai-responses", "", SSE MCP_STREAM, SSE RESPONSES_STREAM, "mcpr_1",
+     MCP_RESPONSE("'approve':true"), MCP_RESPONSE("'approve':false,'reason':'better not'"),
+     "'input':[" USER("clean up") ",{'id':'mcpr_1','type':'mcp_approval_request'"},
+    {"openai-responses", "", JSON RESPONSE("completed", MCP_REQUEST("mcpr_1", "delete")),
+     SSE RESPONSES_STREAM, "mcpr_1", MCP_RESPONSE("'approve':true"),
+     MCP_RESPONSE("'approve':false,'reason':'better not'"), NULL},
+    {"openai-responses", "'memory':'service'", SSE MCP_STREAM, SSE RESPONSES_STREAM, "mcpr_1",
+     "'input':[" MCP_RESPONSE("'approve':true") "]",
+     "'input':[" MCP_RESPONSE("'approve':false,'reason':'better not'") "]", NULL},
+    {"ai-sdk", "", SSE SDK_START SDK_CALL("c1", "ap1") SDK_FINISH, SSE AISDK_STREAM, "ap1",
+     "'role':'assistant','parts':[" SDK_PART("ap1", "c1", "'approved':true") "]}]}",
+     SDK_PART("ap1", "c1", "'approved':false,'reason':'better not'"), "clean up"},
+    {"ai-sdk", "",
+     JSON "{\"id\":\"a1\",\"role\":\"assistant\",\"parts\":[{\"type\":\"tool-delete\","
+          "\"toolCallId\":\"c1\",\"state\":\"approval-requested\",\"input\":{\"path\":\"x\"},"
+          "\"approval\":{\"id\":\"ap1\"}}]}",
+     SSE AISDK_STREAM, "ap1", SDK_PART("ap1", "c1", "'approved':true"),
+     SDK_PART("ap1", "c1", "'approved':false,'reason':'better not'"), NULL},
+};
+
+static bool body_has(size_t i, const char *want)
+{
+    char text[1000];
+    snprintf(text, sizeof text, "%s", want);
+    for (char *p = text; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    return strstr(service_body(i), text) != NULL;
+}
+
+/* A turn with the caller's decision: data if it starts with a brace, else text. */
+static void decide(struct fake *f, const char *decision, const char *metadata)
+{
+    if (*decision == '{') {
+        turn_with_data(f, decision, metadata);
+        return;
+    }
+    fake_prepare(f, "msg-2", decision);
+    if (metadata)
+        f->input.metadata = json_of(f, metadata);
+    start_turn(f);
+}
+
+static void approvals_of_other_formats_go_both_ways(void **state)
+{
+    const struct approval_case *c = *state;
+    char by_id[100], refusal[100], other_id[100];
+    snprintf(by_id, sizeof by_id, "{'type':'approval','id':'%s','approved':true}", c->id);
+    snprintf(refusal, sizeof refusal,
+             "{'type':'approval','id':'%s','approved':false,'reason':'better not'}", c->id);
+    snprintf(other_id, sizeof other_id, "{'type':'approval','id':'else','approved':true}");
+    const struct {
+        const char *decision, *metadata;
+        const char *want; /* NULL: it is refused, for any reason */
+    } rows[] = {
+        {by_id, NULL, c->approved},
+        {"{'type':'approval','approved':true}", NULL, c->approved},
+        {"{'type':'approval','approved':true,'arguments':{'path':'x'}}", NULL, c->approved},
+        {"yes", NULL, c->approved},
+        {" Approve. ", NULL, c->approved},
+        {"",
+         "{'dragoman:resume':[{'interruptId':'i','status':'resolved','payload':{'approved':"
+         "true}}]}",
+         c->approved},
+        {refusal, NULL, c->refused},
+        {"better not", NULL, c->refused},
+        {other_id, NULL, NULL},
+        {"{'type':'approval','approved':true,'arguments':{'path':'y'}}", NULL, NULL},
+        {"yes, but not now", NULL, NULL},
+        {"", "{'dragoman:resume':[{'interruptId':'i','status':'cancelled'}]}", NULL},
+    };
+    struct service_answer answers[] = {{.bytes = c->request}, {.bytes = c->answer}};
+    service_open();
+    struct fake *f = open_agent(c->format, c->settings);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SERVICE_SET(answers);
+        forget_task(f);
+        turn_with(f, "clean up", NULL);
+        assert_int_equal(f->state, DGM_STATE_INPUT_REQUIRED);
+        check_str(f->final, "May the tool delete be called?");
+        char part[200];
+        snprintf(part, sizeof part,
+                 "{\"data\":{\"type\":\"approval-request\",\"id\":\"%s\",\"tool\":\"delete\","
+                 "\"arguments\":{\"path\":\"x\"}}}",
+                 c->id);
+        assert_true(has_event(f, part));
+        assert_false(has_event(f, "tool_calls"));
+        decide(f, rows[i].decision, rows[i].metadata);
+        assert_int_equal(f->state, DGM_STATE_COMPLETED);
+        check_str(f->stream, "Hello");
+        if (!(rows[i].want ? body_has(1, rows[i].want)
+                           : body_has(1, "'approved':false") || body_has(1, "'approve':false")) ||
+            (c->also && !body_has(1, c->also)) || body_has(1, "May the tool")) {
+            print_error("%s: %s\n", rows[i].decision, service_body(1));
+            fail();
+        }
+    }
+    fake_close(f);
+    service_close();
+}
+
+static void several_approvals_are_one_question(void **state)
+{
+    static const struct service_answer answers[] = {
+        {.bytes = SSE SDK_START SDK_CALL("c1", "ap1") SDK_CALL("c2", "ap2") SDK_FINISH},
+        {.bytes = SSE AISDK_STREAM}};
+    (void)state;
+    service_open();
+    SERVICE_SET(answers);
+    struct fake *f = open_agent("ai-sdk", "");
+    turn_with(f, "clean up", NULL);
+    assert_int_equal(f->state, DGM_STATE_INPUT_REQUIRED);
+    check_str(f->final, "May the tools delete and delete be called?");
+    assert_true(has_event(f, "{\"type\":\"approval-request\",\"id\":\"ap1\""));
+    assert_true(has_event(f, "{\"type\":\"approval-request\",\"id\":\"ap2\""));
+    turn_with_data(f, "{'type':'approval','id':'ap2','approved':true}", NULL);
+    assert_true(body_has(1, SDK_PART("ap2", "c2", "'approved':true")));
+    assert_true(body_has(1, SDK_PART("ap1", "c1",
+                                     "'approved':false,'reason':'the user did not decide about "
+                                     "this call'")));
+    fake_close(f);
+    service_close();
+}
+
 /* An AG-UI caller answers with `resume`, which names our interrupt. */
 static void an_interrupt_can_be_dismissed(void **state)
 {
@@ -1002,9 +1158,20 @@ DGM_TEST_MAIN(
                   &tool_cases[1]),
     dgm_test_with("tools of ag-ui", calls_of_the_callers_tools_wait_for_results, &tool_cases[2]),
     dgm_test(calls_of_its_own_tools_do_not_wait), dgm_test(an_approval_is_requested_and_sent_back),
-    dgm_test(an_interrupt_can_be_dismissed), dgm_test(a_custom_interrupt_is_a_question),
-    dgm_test(state_goes_both_ways), dgm_test(state_is_stored_for_callers_without_one),
-    dgm_test(a_snapshot_repeats_nothing), dgm_test(an_answer_may_be_in_a_snapshot_only),
+    dgm_test_with("approvals of responses", approvals_of_other_formats_go_both_ways,
+                  &approval_cases[0]),
+    dgm_test_with("approvals of responses, whole", approvals_of_other_formats_go_both_ways,
+                  &approval_cases[1]),
+    dgm_test_with("approvals of responses with memory", approvals_of_other_formats_go_both_ways,
+                  &approval_cases[2]),
+    dgm_test_with("approvals of ai-sdk", approvals_of_other_formats_go_both_ways,
+                  &approval_cases[3]),
+    dgm_test_with("approvals of ai-sdk, whole", approvals_of_other_formats_go_both_ways,
+                  &approval_cases[4]),
+    dgm_test(several_approvals_are_one_question), dgm_test(an_interrupt_can_be_dismissed),
+    dgm_test(a_custom_interrupt_is_a_question), dgm_test(state_goes_both_ways),
+    dgm_test(state_is_stored_for_callers_without_one), dgm_test(a_snapshot_repeats_nothing),
+    dgm_test(an_answer_may_be_in_a_snapshot_only),
     dgm_test_with("history of chat", the_conversation_is_in_the_request, &histories[0]),
     dgm_test_with("history of responses", the_conversation_is_in_the_request, &histories[1]),
     dgm_test_with("history of ag-ui", the_conversation_is_in_the_request, &histories[2]),

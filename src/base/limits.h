@@ -82,6 +82,11 @@
 #define DGM_MAX_UNWRITTEN_RECORDS 1024
 #define DGM_MAX_UNWRITTEN_BYTES ((size_t)4 << 20)
 
+/* Runs of the process before this one start again in groups, per loop: all of them at once would be thousands of requests to
+ * the same server, which may have been restarted, too. */
+#define DGM_RESUME_RUNS 16
+#define DGM_RESUME_MS 100 /* between two groups */
+
 /* How long a cancel waits for the agent before it answers with the task as it is. */
 #define DGM_CANCEL_WAIT_MS 5000
 

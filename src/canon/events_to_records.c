@@ -162,22 +162,36 @@ static const dgm_json *without_approval(dgm_events_to_records *m, const dgm_json
     return n ? dgm_json_object(m->scratch, members, n) : NULL;
 }
 
+/* A request, or a list of them. */
+static dgm_parts approval_parts(dgm_events_to_records *m, yyjson_val *approval)
+{
+    bool is_list = yyjson_is_arr(approval);
+    size_t n = is_list ? yyjson_arr_size(approval) : approval != NULL;
+    dgm_parts parts = {dgm_new_n(m->scratch, dgm_part, n + 1), 0};
+    for (size_t i = 0; i < n; i++) {
+        yyjson_val *request = is_list ? yyjson_arr_get(approval, i) : approval;
+        if (dgm_str_is(dgm_json_str_member(request, "type"), "approval-request"))
+            parts.at[parts.n++] = (dgm_part){.kind = DGM_PART_DATA, .data = request};
+    }
+    return parts;
+}
+
 /* The inverse of on_interrupted() in records_to_events_status.c. */
 static dgm_message *question_message(dgm_events_to_records *m, const dgm_canon_interrupt *asked)
 {
-    yyjson_val *approval = dgm_json_get(asked->metadata, DGM_STR("approval"));
-    bool is_approval = dgm_str_is(dgm_json_str_member(approval, "type"), "approval-request");
-    dgm_part request = {.kind = DGM_PART_DATA, .data = approval};
-    if (!asked->message.n && !is_approval)
+    dgm_parts requests = approval_parts(m, dgm_json_get(asked->metadata, DGM_STR("approval")));
+    if (!asked->message.n && !requests.n)
         return NULL;
     dgm_message *message = asked->message.n ? text_message(m, asked->message, (dgm_str){0})
-                                            : dgm_to_agent_message(m, (dgm_str){0}, request);
-    message->metadata = is_approval ? without_approval(m, asked->metadata) : asked->metadata;
-    if (is_approval && asked->message.n) {
-        dgm_part *parts = dgm_new_n(m->scratch, dgm_part, 2);
+                                            : dgm_to_agent_message(m, (dgm_str){0}, requests.at[0]);
+    message->metadata = requests.n ? without_approval(m, asked->metadata) : asked->metadata;
+    if (requests.n && asked->message.n) {
+        dgm_part *parts = dgm_new_n(m->scratch, dgm_part, requests.n + 1);
         parts[0] = message->parts.at[0];
-        parts[1] = request;
-        message->parts = (dgm_parts){parts, 2};
+        memcpy(parts + 1, requests.at, requests.n * sizeof *parts);
+        message->parts = (dgm_parts){parts, requests.n + 1};
+    } else if (requests.n) {
+        message->parts = requests;
     }
     return message;
 }

@@ -5,6 +5,7 @@
 #include "canon/records_to_events_int.h"
 #include "model/history.h"
 #include "model/stamp.h"
+#include "json/build.h"
 
 /* ---- messages ------------------------------------------------------------------------------------------- */
 
@@ -152,27 +153,42 @@ static const dgm_json *metadata_of(dgm_records_to_events *f, const dgm_message *
     return n ? dgm_json_object(f->scratch, members, n) : NULL;
 }
 
-/* The request for an approval in a question: {"type":"approval-request","id","tool","arguments"}; NULL: there is none. */
-static const dgm_json *approval_of(const dgm_message *m)
+static bool is_approval(const dgm_part *p)
 {
+    return p->kind == DGM_PART_DATA &&
+           dgm_str_is(dgm_json_str_member(p->data, "type"), "approval-request");
+}
+
+/* The request for an approval in a question: {"type":"approval-request","id","tool","arguments"}; of several requests a list.
+ * NULL: there is none. */
+static const dgm_json *approval_of(dgm_records_to_events *f, const dgm_message *m)
+{
+    const dgm_json *only = NULL;
+    size_t n = 0;
     for (size_t i = 0; m && i < m->parts.n; i++) {
-        const dgm_part *p = &m->parts.at[i];
-        if (p->kind == DGM_PART_DATA &&
-            dgm_str_is(dgm_json_str_member(p->data, "type"), "approval-request"))
-            return p->data;
+        if (is_approval(&m->parts.at[i]) && ++n == 1)
+            only = m->parts.at[i].data;
     }
-    return NULL;
+    if (n < 2)
+        return only;
+    dgm_json_build b = dgm_json_build_start(f->scratch);
+    dgm_json_build_array(&b, NULL);
+    for (size_t i = 0; i < m->parts.n; i++) {
+        if (is_approval(&m->parts.at[i]))
+            dgm_json_build_value(&b, NULL, m->parts.at[i].data);
+    }
+    dgm_json_build_close(&b);
+    return dgm_json_build_end(&b);
 }
 
 /* The question without the request for an approval: the text says what is asked, and the interrupt has the request. */
-static const dgm_message *without_approval(dgm_records_to_events *f, const dgm_message *m,
-                                           const dgm_json *approval)
+static const dgm_message *without_approval(dgm_records_to_events *f, const dgm_message *m)
 {
     dgm_message *copy = dgm_new(f->scratch, dgm_message);
     *copy = *m;
     copy->parts = (dgm_parts){dgm_new_n(f->scratch, dgm_part, m->parts.n), 0};
     for (size_t i = 0; i < m->parts.n; i++) {
-        if (m->parts.at[i].kind != DGM_PART_DATA || m->parts.at[i].data != approval)
+        if (!is_approval(&m->parts.at[i]))
             copy->parts.at[copy->parts.n++] = m->parts.at[i];
     }
     return copy;
@@ -209,10 +225,10 @@ static void on_interrupted(dgm_records_to_events *f, dgm_task_state state, const
                            const dgm_at *at)
 {
     dgm_content said = {0};
-    const dgm_json *approval = approval_of(m);
+    const dgm_json *approval = approval_of(f, m);
     bool text_only = state == DGM_STATE_INPUT_REQUIRED && is_text_only(m);
     if (approval)
-        m = without_approval(f, m, approval);
+        m = without_approval(f, m);
     if (m)
         closing_message(f, m, at, &said);
     dgm_strs waiting = waiting_calls(f, &said);

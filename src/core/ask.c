@@ -116,6 +116,15 @@ static void cancel_timed_out(struct wait *w, struct live *l)
     }
 }
 
+/* A run that waits for its start gets one: its agent passes the cancel on. */
+static void live_cancel_run(struct live *l)
+{
+    if (l->run->is_queued)
+        dgm_resume_now(l->run);
+    if (l->run)
+        dgm_core_run_cancel(l->run);
+}
+
 static void live_handle_cancel(struct live *l, struct call *c)
 {
     dgm_err err = {0};
@@ -136,7 +145,7 @@ static void live_handle_cancel(struct live *l, struct call *c)
     if (l->run) {
         if (!c->next)
             wait_then(l, DGM_CANCEL_WAIT_MS, cancel_timed_out);
-        dgm_core_run_cancel(l->run);
+        live_cancel_run(l);
     } else if (dgm_live_end_task(l, DGM_STATE_CANCELED, NULL, &err)) {
         l->calls.canceling = c->next;
         dgm_call_refuse(c, &err);
@@ -148,7 +157,7 @@ static void live_handle_cancel(struct live *l, struct call *c)
 static void cancel_without_readers(struct wait *w, struct live *l)
 {
     if (l->run && l->turns.last.turn == w->turn && !dgm_log_n_readers(l->log))
-        dgm_core_run_cancel(l->run);
+        live_cancel_run(l);
 }
 
 static void live_handle_disconnect(struct live *l, struct call *c)

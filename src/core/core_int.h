@@ -53,12 +53,14 @@ struct shard {
     struct evp_md_ctx_st *sha256; /* for dgm_content_digest; NULL before the first one */
     dgm_buf batch;                /* records to be written, when they are in several segments */
     dgm_arena *spare;             /* for one event of a run; NULL while it is lent out */
+    struct resumption *resuming;  /* runs of the process before; NULL: all have started */
     size_t sweep;                 /* the slot of lives that was looked at last */
     dgm_core_limits limits;
     bool is_draining, drained; /* it knows; it has reported that it is done: server_life.c */
 };
 
-struct retention; /* retention.c */
+struct retention;  /* server_life.c */
+struct resumption; /* likewise */
 
 struct dgm_core {
     dgm_core_options o;
@@ -337,6 +339,7 @@ struct run {
     dgm_guard guard;             /* removes the server's metadata from what the agent emits */
     unsigned warned;             /* rules it broke that were reported, a bit each */
     enum run_state state : 8;
+    bool is_queued;   /* it was resumed, and waits until it may start: dgm_resume_run */
     bool is_started;  /* start() was called */
     bool is_starting; /* start() has not returned: if the run ends, it is finished then */
     bool is_late;     /* its caller waits no longer for its first event */
@@ -352,6 +355,9 @@ void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_
 /* The process before this one ended in the middle of the task's last turn: its run starts again. False: the message of
  * the turn is unknown. */
 bool dgm_core_run_resume(struct live *l);
+/* Starts a resumed run soon: DGM_RESUME_RUNS of a loop at once, the others later. */
+void dgm_resume_run(struct run *r);
+void dgm_resume_now(struct run *r); /* one that is queued */
 /* Starts its agent, now that its input is complete. */
 void dgm_core_run_begin(struct run *r);
 /* True: its input has the history, if it gets one. False: dgm_core_run_begin is called when it was read. */

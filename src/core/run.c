@@ -531,8 +531,7 @@ bool dgm_core_run_resume(struct live *l)
     if ((r->task_before = dgm_live_snapshot(l)) &&
         !dgm_record_event(r->task_before, r->arena, &event, NULL))
         r->input.task = event.task;
-    if (dgm_core_history_is_ready(r, false))
-        dgm_core_run_begin(r);
+    dgm_resume_run(r);
     return true;
 }
 

@@ -2,7 +2,7 @@
  * core/server_life.c - what the server does on its own: recovery at the start, retention, the drain at the end.
  *
  * Recovery: tasks that a crash left in the middle are found page by page, each on the loop that owns it, and become
- * failed. Runs of agents that can resume start again (dgm_core_run_resume).
+ * failed. Runs of agents that can resume start again (dgm_core_run_resume), a group of them at a time.
  *
  * Drain: every loop ends the readers of tasks that rest ─► runs end by themselves, or time is up: their tasks fail, or
  * wait for the next process if it can resume them, their agents are asked to stop ─► all of it is stored ─► on_drained
@@ -89,6 +89,76 @@ void dgm_core_recover(dgm_core *core, dgm_store_done done, void *arg)
     struct recovery *r = dgm_xcalloc(1, sizeof *r);
     *r = (struct recovery){.core = core, .home = dgm_loop_current(), .done = done, .arg = arg};
     recovery_next_page(r);
+}
+
+/* ---- runs of the process before --------------------------------------------------------------------------------- */
+
+struct resumption {
+    struct shard *shard;
+    dgm_timer timer;
+    dgm_loop_stop stop;
+    size_t n_started; /* since the timer fired last */
+};
+
+static void resume_free(void *arg)
+{
+    free(arg);
+}
+
+static void resume_close(void *arg)
+{
+    struct resumption *k = arg;
+    dgm_loop_off_stop(k->shard->loop, &k->stop);
+    k->shard->resuming = NULL;
+    dgm_timer_close(&k->timer, resume_free, k);
+}
+
+void dgm_resume_now(struct run *r)
+{
+    r->is_queued = false;
+    if (dgm_core_history_is_ready(r, false))
+        dgm_core_run_begin(r);
+}
+
+static struct run *resume_next(const struct shard *s)
+{
+    struct run *r = s->runs;
+    while (r && !r->is_queued)
+        r = r->next;
+    return r;
+}
+
+static void resume_group(void *arg)
+{
+    struct resumption *k = arg;
+    struct run *r;
+    for (k->n_started = 0; k->n_started < DGM_RESUME_RUNS && (r = resume_next(k->shard));) {
+        k->n_started++;
+        dgm_resume_now(r); /* it may end in here */
+    }
+    if (k->n_started)
+        dgm_timer_start(&k->timer, DGM_RESUME_MS);
+    else
+        resume_close(k);
+}
+
+void dgm_resume_run(struct run *r)
+{
+    struct shard *s = r->shard;
+    struct resumption *k = s->resuming;
+    if (!k) {
+        k = s->resuming = dgm_xcalloc(1, sizeof *k);
+        k->shard = s;
+        k->stop = (dgm_loop_stop){.fn = resume_close, .arg = k};
+        dgm_timer_init(s->loop, &k->timer, resume_group, k);
+        dgm_timer_start(&k->timer, DGM_RESUME_MS);
+        dgm_loop_on_stop(s->loop, &k->stop);
+    }
+    r->is_queued = true;
+    if (k->n_started < DGM_RESUME_RUNS) {
+        k->n_started++;
+        dgm_resume_now(r);
+    }
 }
 
 /* ---- retention --------------------------------------------------------------------------------------------------- */
@@ -220,6 +290,10 @@ static void drain_start(void *arg)
 {
     struct shard *s = arg;
     s->is_draining = true;
+    for (struct run *r; (r = resume_next(s));) { /* the next process starts them */
+        r->is_queued = false;
+        dgm_core_run_abort(r);
+    }
     drain_release_idle(s);
     dgm_drain_check(s);
 }

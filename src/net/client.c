@@ -16,10 +16,13 @@
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* A kept connection may be closed by its server at any time, and a POST is not repeated if that happens while it is sent: a
  * connection that was idle for longer than this is not used again. Servers keep theirs for 5 s and more. */
 #define MAX_IDLE_S 4L
+/* libcurl closes such a connection only when it opens another one: see pool_sweep. At most once per second. */
+#define SWEEP_MS 1500
 #define MAX_REDIRECTS 3
 /* What may follow of an answer that was released: more than this costs more than a new connection. */
 #define RELEASED_MS 250
@@ -34,6 +37,9 @@ struct pool {
     dgm_client *client;
     CURLM *multi;
     uv_timer_t timer;
+    uv_timer_t sweep_timer;
+    CURL *sweep; /* NULL: no sweep is under way */
+    size_t n_fetches, n_sockets;
 };
 
 struct dgm_client {
@@ -147,6 +153,8 @@ static void url_done(struct url *u)
 
 /* ---- the end of a fetch ------------------------------------------------------------------------------------------ */
 
+static void pool_watch_idle(struct pool *pool);
+
 static void fetch_free(dgm_fetch *f)
 {
     dgm_client *c = f->client;
@@ -165,6 +173,8 @@ static void fetch_free(dgm_fetch *f)
         }
     }
     c->n_fetches--;
+    f->pool->n_fetches--;
+    pool_watch_idle(f->pool);
     uv_close((uv_handle_t *)&f->timer, on_fetch_closed);
 }
 
@@ -436,7 +446,17 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
                                     refusal));
         return CURL_SOCKET_BAD;
     }
-    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+    int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+    f->pool->n_sockets += fd >= 0;
+    return fd;
+}
+
+/* Also of connections whose fetch has ended. */
+static int on_close_socket(void *arg, curl_socket_t fd)
+{
+    struct pool *pool = arg;
+    pool->n_sockets--;
+    return close(fd);
 }
 
 /* A host with several addresses, some of them refused: the refusal counts only if none could be connected to. */
@@ -451,6 +471,15 @@ static int on_connected(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 /* ---- libcurl on libuv ---------------------------------------------------------------------------------------------- */
 
+static void pool_end_sweep(struct pool *pool)
+{
+    if (!pool->sweep)
+        return;
+    curl_multi_remove_handle(pool->multi, pool->sweep);
+    curl_easy_cleanup(pool->sweep);
+    pool->sweep = NULL;
+}
+
 static void read_messages(struct pool *pool)
 {
     int left;
@@ -459,6 +488,11 @@ static void read_messages(struct pool *pool)
         if (m->msg != CURLMSG_DONE)
             continue;
         CURLcode code = m->data.result;
+        if (m->easy_handle == pool->sweep) {
+            pool_end_sweep(pool);
+            pool_watch_idle(pool);
+            continue;
+        }
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&f);
         fetch_done(f, code);
     }
@@ -533,6 +567,40 @@ static int on_curl_timer(CURLM *multi, long ms, void *arg)
     return 0;
 }
 
+/* ---- idle connections ------------------------------------------------------------------------------------------------ */
+
+static curl_socket_t on_sweep_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    (void)arg, (void)purpose, (void)a;
+    return CURL_SOCKET_BAD;
+}
+
+/* libcurl looks for connections that are too old or were closed by their server when it is about to open one. So it gets a
+ * request whose connection is refused at that point, by us. */
+static void pool_sweep(uv_timer_t *t)
+{
+    dgm_client *c = t->data;
+    struct pool *pool = t == &c->open.sweep_timer ? &c->open : &c->guarded;
+    if (c->closing || pool->sweep)
+        return;
+    CURL *e = pool->sweep = curl_easy_init();
+    curl_easy_setopt(e, CURLOPT_URL, "http://127.0.0.1:1/");
+    curl_easy_setopt(e, CURLOPT_PROXY, "");
+    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, MAX_IDLE_S);
+    curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, on_sweep_socket);
+    curl_multi_add_handle(pool->multi, e);
+}
+
+/* As long as there may be idle connections. */
+static void pool_watch_idle(struct pool *pool)
+{
+    if (!pool->client->closing && pool->n_sockets > pool->n_fetches && !pool->sweep &&
+        !uv_is_active((uv_handle_t *)&pool->sweep_timer))
+        uv_timer_start(&pool->sweep_timer, pool_sweep, SWEEP_MS, 0);
+}
+
 /* ---- limits in time ------------------------------------------------------------------------------------------------ */
 
 static void fetch_watch_time(dgm_fetch *f);
@@ -599,8 +667,10 @@ static void client_free_pools(dgm_client *c)
             fetch_end(c->first, DGM_FETCH_STOPPED, DGM_STR("the program is shutting down"));
     }
     for (size_t i = 0; i < 2; i++) {
+        pool_end_sweep(pools[i]);
         curl_multi_cleanup(pools[i]->multi);
         uv_close((uv_handle_t *)&pools[i]->timer, client_on_timer_closed);
+        uv_close((uv_handle_t *)&pools[i]->sweep_timer, client_on_timer_closed);
     }
     uv_close((uv_handle_t *)&c->todo_timer, client_on_timer_closed);
 }
@@ -649,8 +719,10 @@ static void pool_init(dgm_client *c, struct pool *pool, size_t max_connections)
     curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, MAX_KEPT);
     curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)max_connections);
     uv_timer_init(c->loop, &pool->timer);
-    pool->timer.data = c;
-    c->n_handles++;
+    uv_timer_init(c->loop, &pool->sweep_timer);
+    uv_unref((uv_handle_t *)&pool->sweep_timer); /* a loop with nothing else to do may end */
+    pool->timer.data = pool->sweep_timer.data = c;
+    c->n_handles += 2;
 }
 
 static void init_curl(void)
@@ -704,6 +776,11 @@ size_t dgm_client_in_flight(const dgm_client *c)
     return c->n_fetches;
 }
 
+size_t dgm_client_connections(const dgm_client *c)
+{
+    return c->open.n_sockets + c->guarded.n_sockets;
+}
+
 /* ---- fetches ------------------------------------------------------------------------------------------------------------ */
 
 dgm_str dgm_fetch_header_of(const dgm_fetch_head *head, const char *name)
@@ -754,6 +831,8 @@ static void fetch_prepare(dgm_fetch *f)
     curl_easy_setopt(e, CURLOPT_WRITEDATA, f);
     curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
     curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, f);
+    curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
+    curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, f->pool);
     curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_connected);
     curl_easy_setopt(e, CURLOPT_SOCKOPTDATA, f);
     if (o->tls.ca_file)
@@ -825,6 +904,7 @@ dgm_fetch *dgm_fetch_start(dgm_client *c, const dgm_fetch_options *options,
         c->first->here = &f->next;
     c->first = f;
     c->n_fetches++;
+    f->pool->n_fetches++;
     c->n_handles++;
     uv_timer_init(c->loop, &f->timer);
     f->timer.data = f;

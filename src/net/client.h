@@ -107,6 +107,8 @@ void dgm_client_close(dgm_client *c, void (*on_closed)(void *arg), void *arg);
 /* The client of a loop, closed when the loop stops. NULL: it is stopping. On the thread of the loop. */
 dgm_client *dgm_client_of_loop(dgm_loop *l);
 size_t dgm_client_in_flight(const dgm_client *c);
+/* That are open: those of fetches, and at most 64 idle ones per kind (guarded or not), each for some 5 seconds. */
+size_t dgm_client_connections(const dgm_client *c);
 
 /* The options are copied. Headers with line ends in them, and a URL that is neither http nor https, end it with
  * DGM_FETCH_BAD_URL. */

@@ -635,6 +635,37 @@ static void a_guarded_request_opens_its_own_connection(void **state)
     server_stop();
 }
 
+/* Idle connections are closed, also while another request of the same pool is under way. */
+static void idle_connections_are_closed(void **state)
+{
+    static const struct script scripts[] = {{OK_HEAD "Content-Length: 2\r\n\r\n{}", KEEP, "/short"},
+                                            {OK_HEAD "\r\nsome", HOLD, "/long"}};
+    (void)state;
+    server_start(scripts, 2);
+    client_start();
+    struct got *stream = start((dgm_fetch_options){0}, "/long"), *all[5];
+    for (size_t i = 0; i < 5; i++)
+        all[i] = start((dgm_fetch_options){0}, "/short");
+    for (size_t i = 0; i < 5; i++) {
+        run_until(all[i]);
+        done(all[i]);
+    }
+    assert_true(dgm_client_connections(client) > 1);
+    uint64_t started = uv_now(&loop);
+    while (dgm_client_connections(client) > 1 && uv_now(&loop) < started + 15000)
+        uv_run(&loop, UV_RUN_ONCE);
+    assert_int_equal(dgm_client_connections(client), 1); /* the stream */
+    assert_int_equal(stream->n_ends, 0);
+    assert_true(uv_now(&loop) >= started + 3000); /* they were there for the next request */
+    dgm_fetch_cancel(stream->fetch);
+    while (dgm_client_connections(client) && uv_now(&loop) < started + 20000)
+        uv_run(&loop, UV_RUN_ONCE);
+    assert_int_equal(dgm_client_connections(client), 0);
+    done(stream);
+    client_stop();
+    server_stop();
+}
+
 static void origins_are_compared(void **state)
 {
     (void)state;
@@ -658,4 +689,5 @@ DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_its_connection_is_used_again),
               dgm_test(a_released_answer_without_an_end_is_left),
               dgm_test(a_reader_that_pauses_stops_the_server),
               dgm_test(a_handler_may_close_the_client), dgm_test(headers_cannot_add_lines),
-              dgm_test(a_guarded_request_opens_its_own_connection), dgm_test(origins_are_compared))
+              dgm_test(a_guarded_request_opens_its_own_connection),
+              dgm_test(idle_connections_are_closed), dgm_test(origins_are_compared))

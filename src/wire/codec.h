@@ -56,6 +56,12 @@ typedef enum dgm_method {
 #undef X
 } dgm_method;
 
+/* Values that canonical events have no word for, as they are. openai-responses: an item is the value of a CUSTOM event of this
+ * name, and the content of an activity of this type. ai-sdk: a part of a message is the content of an activity, which is only
+ * written. */
+#define DGM_RESPONSES_ITEM "openai:item"
+#define DGM_AISDK_PART "ai-sdk:part"
+
 typedef enum dgm_envelope_kind {
     DGM_ENVELOPE_NONE,
     DGM_ENVELOPE_REQUEST,

@@ -10,7 +10,7 @@
 #include "canon/message_content.h"
 #include "canon/messages_to_events.h"
 #include "canon/records_to_events.h"
-#include "wire/service.h"
+#include "wire/service_int.h"
 #include "json/build.h"
 
 #include <stdlib.h>
@@ -50,6 +50,7 @@ struct dgm_service_answer {
     dgm_buf state; /* ag-ui: as JSON; `over`: it is not known any more */
     bool has_new_state;
     const dgm_json *custom_interrupt; /* of LangGraph's AG-UI servers; in `arena` */
+    dgm_service_approvals approvals;  /* likewise */
 };
 
 static bool answer_is_agui(const dgm_service_answer *s)
@@ -417,6 +418,34 @@ static void answer_ask_custom(dgm_service_answer *s, dgm_canon_outcome *o)
     *o = (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = {it, 1}};
 }
 
+/* Calls that wait for an approval are not calls of the caller's tools. */
+static dgm_strs without_approvals(dgm_service_answer *s, dgm_strs pending)
+{
+    dgm_strs others = {dgm_new_n(s->scratch, dgm_str, pending.n + 1), 0};
+    for (size_t i = 0; i < pending.n; i++) {
+        bool waits = false;
+        for (size_t k = 0; k < s->approvals.n; k++)
+            waits |= dgm_str_eq(pending.at[i], s->approvals.at[k].call_id);
+        if (!waits)
+            others.at[others.n++] = pending.at[i];
+    }
+    return others;
+}
+
+static void answer_ask_approvals(dgm_service_answer *s, dgm_canon_outcome *o)
+{
+    for (size_t i = 0; i < s->approvals.n; i++) {
+        dgm_service_approval *x = &s->approvals.at[i];
+        const struct answer_call *call = x->call_id.n ? answer_find_call(s, x->call_id) : NULL;
+        if (!x->item)
+            dgm_service_set_approval_call(x, s->arena, call ? call->name : (dgm_str){0},
+                                          call ? dgm_buf_str(&call->arguments) : (dgm_str){0});
+    }
+    *o = (dgm_canon_outcome){
+        .kind = DGM_CANON_INTERRUPT,
+        .interrupts = {dgm_service_ask_approvals(&s->approvals, s->scratch), 1}};
+}
+
 static dgm_code answer_finish(dgm_service_answer *s, const dgm_canon_event *event)
 {
     dgm_canon_event e = *event;
@@ -424,6 +453,11 @@ static dgm_code answer_finish(dgm_service_answer *s, const dgm_canon_event *even
     bool is_success = o->kind == DGM_CANON_SUCCESS || o->kind == DGM_CANON_OUTCOME_NONE;
     if (is_success && answer_is_agui(s) && !o->pending_tool_call_ids.n)
         o->pending_tool_call_ids = calls_of_caller(s);
+    if (is_success && s->approvals.n) {
+        o->pending_tool_call_ids = without_approvals(s, o->pending_tool_call_ids);
+        if (!o->pending_tool_call_ids.n)
+            answer_ask_approvals(s, o);
+    }
     if (is_success && s->custom_interrupt && !o->pending_tool_call_ids.n)
         answer_ask_custom(s, o);
     if (o->kind == DGM_CANON_INTERRUPT && o->interrupts.n)
@@ -459,6 +493,9 @@ static dgm_code answer_within_run(dgm_service_answer *s, const dgm_canon_event *
             s->custom_interrupt = dgm_json_copy(s->arena, e->custom.value);
             return DGM_OK;
         }
+        if (dgm_str_is(e->custom.name, DGM_RESPONSES_ITEM) &&
+            dgm_service_add_approval_item(&s->approvals, s->arena, e->custom.value))
+            return DGM_OK;
         return answer_pass(s, e);
     case DGM_CANON_RUN_FINISHED: return answer_finish(s, e);
     default: return answer_pass(s, e);
@@ -539,6 +576,8 @@ static dgm_code answer_feed_value(dgm_service_answer *s, dgm_reader *r, yyjson_v
         bool is_whole = dgm_str_is(dgm_json_str_member(v, "object"), "response");
         s->id = dgm_arena_dup(s->arena, dgm_json_str_member(is_whole ? v : response, "id"));
     }
+    if (codec->format == DGM_FORMAT_AI_SDK)
+        dgm_service_add_approval_parts(&s->approvals, s->arena, v);
     if (!s->has_begun && codec->read_messages && codec->recognise(v, &form) &&
         form == DGM_FORM_MESSAGES)
         return answer_feed_messages(s, r, v);

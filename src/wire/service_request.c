@@ -5,7 +5,7 @@
 #include "canon/message_content.h"
 #include "canon/records_to_events.h"
 #include "model/guard.h"
-#include "wire/service.h"
+#include "wire/service_int.h"
 #include "json/build.h"
 
 #define INSTRUCTIONS "instructions" /* openai-responses has a member for the message with this id */
@@ -100,16 +100,26 @@ static bool lacks_call(const dgm_service_turn *turn)
     return true;
 }
 
-/* The messages of the task that waits for this one: for callers without a history, and for calls that it lacks. */
-static dgm_code request_add_task(const dgm_task *task, bool with_history, dgm_canon_fold *fold,
-                                 dgm_err *err)
+/* The question whose answer is sent in the service's own form, so it is not part of the conversation. */
+static bool is_approval_question(const dgm_service_turn *turn, const dgm_message *m)
 {
-    const dgm_message *question = task->status.message;
+    return dgm_service_open_approvals(turn) && m->message_id.n &&
+           dgm_str_eq(m->message_id, turn->task->status.message->message_id);
+}
+
+/* The messages of the task that waits for this one: for callers without a history, and for calls that it lacks. */
+static dgm_code request_add_task(const dgm_service_turn *turn, bool with_history,
+                                 dgm_canon_fold *fold, dgm_err *err)
+{
+    const dgm_task *task = turn->task;
+    const dgm_message *question = dgm_service_open_approvals(turn) ? NULL : task->status.message;
     dgm_code rc = DGM_OK;
     for (size_t i = 0; with_history && !rc && i < task->history.n; i++) {
         const dgm_message *m = &task->history.at[i];
         if (question && dgm_str_eq(m->message_id, question->message_id))
             question = NULL;
+        if (is_approval_question(turn, m))
+            continue;
         rc = request_add_message(fold, m, i == 0, err);
     }
     return !rc && question ? request_add_message(fold, question, false, err) : rc;
@@ -122,10 +132,12 @@ static dgm_code request_add_history(const dgm_service_turn *turn, dgm_canon_fold
     dgm_code rc = DGM_OK;
     if (turn->has_memory)
         return DGM_OK;
-    for (size_t i = 0; !rc && i < turn->history.n; i++)
-        rc = request_add_message(fold, &turn->history.at[i], i == 0, err);
+    for (size_t i = 0; !rc && i < turn->history.n; i++) {
+        if (!is_approval_question(turn, &turn->history.at[i]))
+            rc = request_add_message(fold, &turn->history.at[i], i == 0, err);
+    }
     if (!rc && turn->task && (!turn->history.n || lacks_call(turn)))
-        rc = request_add_task(turn->task, !turn->history.n, fold, err);
+        rc = request_add_task(turn, !turn->history.n, fold, err);
     return rc;
 }
 
@@ -349,7 +361,7 @@ static dgm_code write_a2a_request(const dgm_service_turn *turn, dgm_buf *out, dg
 static dgm_code request_add_messages(const dgm_service_turn *turn, dgm_arena *a,
                                      dgm_canon_fold *fold, dgm_canon_input *input, dgm_err *err)
 {
-    yyjson_val *open = open_interrupts(turn);
+    yyjson_val *open = open_interrupts(turn), *approvals = dgm_service_open_approvals(turn);
     dgm_code rc;
     request_add_system(fold, INSTRUCTIONS,
                        dgm_json_str_member(turn->metadata, DGM_META_INSTRUCTIONS));
@@ -357,7 +369,8 @@ static dgm_code request_add_messages(const dgm_service_turn *turn, dgm_arena *a,
         return rc;
     if (open)
         request_add_resume(turn, a, open, input);
-    else if ((rc = request_add_message(fold, turn->message,
+    else if (!approvals &&
+             (rc = request_add_message(fold, turn->message,
                                        !turn->has_memory && !turn->history.n && !turn->task, err)))
         return rc;
     if (dgm_canon_fold_is_over(fold))
@@ -365,6 +378,8 @@ static dgm_code request_add_messages(const dgm_service_turn *turn, dgm_arena *a,
                         "the conversation becomes more than the limit object_bytes of %zu",
                         DGM_MAX_OBJECT_BYTES);
     input->messages = dgm_canon_fold_messages(fold, a);
+    if (approvals)
+        dgm_service_add_decisions(turn, a, approvals, &input->messages);
     return DGM_OK;
 }
 

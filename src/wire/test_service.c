@@ -37,6 +37,8 @@ static const struct recording {
       "'content':[{'type':'output_text','text':'Hello'}]}}",
       "{'type':'response.output_item.done','output_index':1,'item':{'type':'function_call','id':"
       "'k','call_id':'k','name':'f','arguments':'{}'}}",
+      "{'type':'response.output_item.done','output_index':2,'item':{'type':'mcp_approval_request',"
+      "'id':'p','name':'g','arguments':'{','server_label':'s'}}",
       "{'type':'error','message':'no'}",
       "{'type':'response.completed','response':{'id':'r1','object':'response','status':'completed',"
       "'output':[]}}"}},
@@ -60,6 +62,7 @@ static const struct recording {
      {"{'type':'start','messageId':'a'}", "{'type':'text-start','id':'t1'}",
       "{'type':'text-delta','id':'t1','delta':'Hello'}", "{'type':'text-end','id':'t1'}",
       "{'type':'tool-input-available','toolCallId':'k','toolName':'f','input':{}}",
+      "{'type':'tool-approval-request','approvalId':'p','toolCallId':'k'}",
       "{'type':'file','url':'data:text/plain;base64,aGk=','mediaType':'text/plain'}",
       "{'type':'error','errorText':'no'}", "{'type':'abort'}", "{'type':'finish'}"}},
     {"a2a-1.0",

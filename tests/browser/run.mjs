@@ -81,7 +81,7 @@ const text = (what) => last(what).first().innerText();
 
 test("the page lists the agents and shows the card", async () => {
   await open();
-  same(await page.locator("#agents button").count(), 2, "agents");
+  same(await page.locator("#agents button").count(), 3, "agents");
   same(await page.locator("#card h2").innerText(), "Demo", "name on the card");
   contains(await page.locator("#card").innerText(), "JSONRPC 1.0");
 });
@@ -190,6 +190,29 @@ test("input-required: the answer continues the task", async () => {
   await settled();
   contains(await text(".answer"), "Ann");
   same(await page.locator(".asks").count(), 1, "questions on the page");
+});
+
+test("a conversation is remembered, and a new one starts without it", async () => {
+  await open();
+  await page.click('#agents button[data-agent="memory"]');
+  await page.waitForSelector("#card h2:has-text('Memory')");
+  await say("My name is Ann");
+  await settled();
+  contains(await text(".answer"), "Hello Ann.");
+  await say("What is my name?");
+  await settled();
+  contains(await text(".answer"), "Your name is Ann.");
+  await page.reload();
+  await page.waitForSelector("#card h2:has-text('Memory')");
+  await settled();
+  await say("What is my name?");
+  await settled();
+  contains(await text(".answer"), "Your name is Ann.");
+  await page.click("#fresh");
+  await page.waitForSelector("#talk:empty");
+  await say("What is my name?");
+  await settled();
+  contains(await text(".answer"), "I do not know your name.");
 });
 
 test("auth-required is a question too", async () => {

@@ -363,26 +363,38 @@ static void check_tokens(loader *l)
     c->tenants = all;
 }
 
-/* A program runs in the folder of the file that names it, unless its settings say otherwise: then a
- * server can be started from anywhere. */
-static void place_program(loader *l, dgm_config_agent *a, dgm_str folder)
+/* The agent as it was written in this layer. Agents are a list, or a map by id. */
+static yyjson_val *written_agent(const dgm_config_doc *doc, size_t i)
 {
-    yyjson_val *given = dgm_json_get(a->settings, DGM_STR("cwd"));
-    dgm_str cwd = yyjson_is_str(given) ? dgm_json_str(given) : (dgm_str){0};
+    yyjson_val *agents = doc ? dgm_json_get(doc->root, DGM_STR("agents")) : NULL, *key, *item;
+    size_t at, n;
+    if (yyjson_is_arr(agents))
+        return yyjson_arr_get(agents, i);
+    yyjson_obj_foreach (agents, at, n, key, item) {
+        if (at == i)
+            return item;
+    }
+    return NULL;
+}
+
+/* Sets one of an agent's settings to this JSON text, or removes it: empty. */
+static void replace_setting(loader *l, dgm_config_agent *a, const char *name, dgm_str value)
+{
     yyjson_val *key, *item;
     size_t i, n;
     dgm_buf b;
-    if (!dgm_str_is(a->type, "exec") || !a->settings || !folder.n || (given && !cwd.p) ||
-        (cwd.n && cwd.p[0] == '/'))
-        return;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"cwd\":");
-    dgm_json_put_str(&b, cwd.n ? dgm_arena_printf(l->arena, "%.*s/%.*s", DGM_P(folder), DGM_P(cwd))
-                               : folder);
+    dgm_buf_add_char(&b, '{');
+    if (value.n) {
+        dgm_json_put_str(&b, dgm_str_from(name));
+        dgm_buf_add_char(&b, ':');
+        dgm_buf_add_str(&b, value);
+    }
     yyjson_obj_foreach ((yyjson_val *)(uintptr_t)a->settings, i, n, key, item) {
-        if (dgm_str_is(dgm_json_str(key), "cwd"))
+        if (dgm_str_eq(dgm_json_str(key), dgm_str_from(name)))
             continue;
-        dgm_buf_add_char(&b, ',');
+        if (b.n > 1)
+            dgm_buf_add_char(&b, ',');
         dgm_json_put_str(&b, dgm_json_str(key));
         dgm_buf_add_char(&b, ':');
         dgm_json_put(&b, item);
@@ -390,6 +402,50 @@ static void place_program(loader *l, dgm_config_agent *a, dgm_str folder)
     dgm_buf_add_char(&b, '}');
     a->settings = dgm_json_parse_trusted(l->arena, dgm_arena_dup(l->arena, dgm_buf_str(&b)));
     dgm_buf_done(&b);
+}
+
+/* A program runs in the folder of the file that names it, unless its settings say otherwise: then a
+ * server can be started from anywhere. */
+static void place_program(loader *l, dgm_config_agent *a, dgm_str folder)
+{
+    yyjson_val *given = dgm_json_get(a->settings, DGM_STR("cwd"));
+    dgm_str cwd = yyjson_is_str(given) ? dgm_json_str(given) : (dgm_str){0};
+    dgm_buf b;
+    if (!dgm_str_is(a->type, "exec") || !a->settings || !folder.n || (given && !cwd.p) ||
+        (cwd.n && cwd.p[0] == '/'))
+        return;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_json_put_str(&b, cwd.n ? dgm_arena_printf(l->arena, "%.*s/%.*s", DGM_P(folder), DGM_P(cwd))
+                               : folder);
+    replace_setting(l, a, "cwd", dgm_buf_str(&b));
+    dgm_buf_done(&b);
+}
+
+/* `settings: {history: 50}` is `history: 50` of the agent, for types that read a history. */
+static void move_history(loader *l, dgm_config_agent *a, const dgm_config_doc *doc,
+                         yyjson_val *written, const dgm_at *at)
+{
+    const dgm_backend *backend = dgm_backend_by_type(a->type);
+    const dgm_at *settings_at = DGM_AT_LIT(at, "settings"),
+                 *where = DGM_AT_LIT(settings_at, "history");
+    yyjson_val *given =
+        dgm_json_get(dgm_json_get(written, DGM_STR("settings")), DGM_STR("history"));
+    yyjson_val *own = dgm_json_get(written, DGM_STR("history"));
+    dgm_config_manner m = l->config->agent_defaults;
+    if (!backend || !backend->wants_history || !given)
+        return;
+    replace_setting(l, a, "history", (dgm_str){0});
+    if (yyjson_is_null(given) || !dgm_config_read_value(l->config, doc, dgm_config_history_row,
+                                                        given, &m, where, &l->findings))
+        return;
+    const dgm_config_history *old = &a->manner.history, *new = &m.history;
+    if (own && !yyjson_is_null(own) &&
+        (old->messages != new->messages || old->bytes != new->bytes || old->tools != new->tools))
+        dgm_config_find(&l->findings, dgm_config_said_by(doc, given, where),
+                        DGM_STR("remove one of them: both are the same setting"),
+                        "history is set twice, in the agent and in its settings");
+    else
+        a->manner.history = m.history;
 }
 
 static void check_agents(loader *l)
@@ -403,8 +459,10 @@ static void check_agents(loader *l)
         const dgm_at *at = DGM_AT_I(list, i);
         if (!a->id.p)
             a->id = a->type;
-        if (doc)
+        if (doc) {
             place_program(l, a, doc->folder);
+            move_history(l, a, doc, written_agent(doc, i), at);
+        }
         for (size_t j = 0; j < i; j++)
             if (a->id.n && dgm_str_eq(a->id, c->agents.at[j].id)) {
                 dgm_config_find(&l->findings, said(l, at),
@@ -420,20 +478,6 @@ static void check_agents(loader *l)
     }
     if (first_default == SIZE_MAX && c->agents.n)
         c->agents.at[0].is_default = true;
-}
-
-/* The agent as it was written in this layer. Agents are a list, or a map by id. */
-static yyjson_val *written_agent(const dgm_config_doc *doc, size_t i)
-{
-    yyjson_val *agents = doc ? dgm_json_get(doc->root, DGM_STR("agents")) : NULL, *key, *item;
-    size_t at, n;
-    if (yyjson_is_arr(agents))
-        return yyjson_arr_get(agents, i);
-    yyjson_obj_foreach (agents, at, n, key, item) {
-        if (at == i)
-            return item;
-    }
-    return NULL;
 }
 
 /* What a table cannot know: whether the program is there, for instance. */

@@ -129,6 +129,8 @@ struct dgm_config_shape {
 };
 
 extern const dgm_config_shape dgm_config_root;
+/* `history` of an agent, which may also be in its settings; offsets count in dgm_config_manner. */
+extern const dgm_config_row *const dgm_config_history_row;
 
 typedef struct dgm_config_profile_row {
     const char *name;
@@ -147,6 +149,9 @@ bool dgm_config_is_reserved_tenant(dgm_str name);
 /* Fills c from the layers, first to last. */
 void dgm_config_read_layers(dgm_config *c, dgm_config_doc *const *layers, size_t n,
                             dgm_config_findings *f);
+/* Reads one value of this document by a row, whose offset counts in `base`. false: it is wrong, which was reported. */
+bool dgm_config_read_value(dgm_config *c, const dgm_config_doc *doc, const dgm_config_row *row,
+                           yyjson_val *v, void *base, const dgm_at *at, dgm_config_findings *f);
 
 /* The nearest of these names to a typed one; NULL: none is near. */
 const char *dgm_config_nearest(dgm_str typed, const char *(*name)(const void *names, size_t i),
@@ -166,6 +171,8 @@ bool dgm_config_check_settings(const dgm_config_agent *a, const dgm_config_doc *
 /* The settings as JSON, values of environment variables as "***": they may be keys. Nothing if there are
  * none. */
 void dgm_config_put_settings(dgm_buf *b, const dgm_config_agent *a);
+/* A property of the JSON Schema. */
+void dgm_config_put_property(dgm_buf *b, const dgm_config_row *row);
 /* For the JSON Schema: `$defs` of the types' settings, and the rules of an agent that refer to them. Both
  * start with a comma. */
 void dgm_config_put_settings_defs(dgm_buf *b);

@@ -616,3 +616,12 @@ void dgm_config_read_layers(dgm_config *c, dgm_config_doc *const *layers, size_t
         }
     }
 }
+
+bool dgm_config_read_value(dgm_config *c, const dgm_config_doc *doc, const dgm_config_row *row,
+                           yyjson_val *v, void *base, const dgm_at *at,
+                           dgm_config_findings *findings)
+{
+    filler f = {.config = c, .arena = c->arena, .findings = findings, .doc = doc};
+    size_t n_errors = findings->n_errors;
+    return fill_value(&f, row, v, base, at) && findings->n_errors == n_errors;
+}

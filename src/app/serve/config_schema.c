@@ -166,7 +166,7 @@ static void put_type(dgm_buf *b, const dgm_config_row *row)
     }
 }
 
-static void put_property(dgm_buf *b, const dgm_config_row *row)
+void dgm_config_put_property(dgm_buf *b, const dgm_config_row *row)
 {
     config_schema_put_key(b, row->name);
     dgm_buf_add_char(b, '{');
@@ -212,7 +212,7 @@ static void put_shape(dgm_buf *b, const dgm_config_shape *shape)
         dgm_buf_add_char(b, ']');
     dgm_buf_add_lit(b, ",\"properties\":{");
     for (const dgm_config_row *row = shape->rows; row->name; row++)
-        put_property(b, row);
+        dgm_config_put_property(b, row);
     dgm_buf_add_char(b, '}');
 }
 

@@ -62,6 +62,8 @@ static dgm_str list_settings(dgm_arena *a, const dgm_backend *b)
     dgm_buf_printf(&text, "settings of %s:", b->type);
     for (const dgm_setting *row = b->settings; row->name; row++)
         dgm_buf_printf(&text, "%s %s", row == b->settings ? "" : ",", row->name);
+    if (b->wants_history)
+        dgm_buf_add_lit(&text, ", history");
     dgm_str s = dgm_arena_dup(a, dgm_buf_str(&text));
     dgm_buf_done(&text);
     return s;
@@ -242,6 +244,8 @@ void dgm_config_put_settings_defs(dgm_buf *b)
                 dgm_buf_add_char(b, ',');
             put_setting_property(b, row);
         }
+        if (backend->wants_history)
+            dgm_config_put_property(b, dgm_config_history_row);
         dgm_buf_add_lit(b, "}}");
     }
 }
@@ -289,5 +293,8 @@ bool dgm_config_put_settings_docs(dgm_buf *b, dgm_str type)
         const char *quote = row->required || !is_value(def) ? "" : "`";
         dgm_buf_printf(b, "| `%s` | %s | %s%s%s |\n", row->name, row->about, quote, def, quote);
     }
+    if (backend->wants_history)
+        dgm_buf_add_lit(b, "| `history` | the same as `history` of the agent: how much of the "
+                           "conversation it gets with every message | `50` |\n");
     return true;
 }

@@ -489,6 +489,7 @@ static const dgm_config_shape history = {
     }
 
 static const dgm_config_row manner_rows[] = {MANNER_ROWS(0), {0}};
+const dgm_config_row *const dgm_config_history_row = &manner_rows[1];
 static const dgm_config_shape manner = {
     "Agent defaults", "`agent_defaults`: defaults for the settings of agents.", manner_rows};
 

@@ -322,6 +322,53 @@ static void a_history_is_a_number_or_an_object(void **state)
     }
 }
 
+static void a_history_may_be_in_the_settings(void **state)
+{
+    static const struct {
+        const char *agent;
+        dgm_config_history want;
+        const char *what; /* a finding */
+    } rows[] = {
+        {"{type: exec, settings: {command: x, history: 7}}", {7, 262144, true}, NULL},
+        {"{type: exec, settings: {history: {bytes: 100, tools: off}, command: x}}",
+         {20, 100, false},
+         NULL},
+        {"{type: http, settings: {url: 'http://h/', format: ag-ui, history: 0}}",
+         {0, 262144, true},
+         NULL},
+        {"{type: exec, history: 7, settings: {command: x, history: {messages: 7}}}",
+         {7, 262144, true},
+         NULL},
+        {"{type: exec, history: 7, settings: {command: x, history: }}", {7, 262144, true}, NULL},
+        {"{type: exec, history: 7, settings: {command: x, history: 8}}",
+         {7, 262144, true},
+         "history is set twice"},
+        {"{type: exec, settings: {command: x, history: many}}", {20, 262144, true}, "messages"},
+        {"{type: exec, settings: {command: x, history: -1}}", {20, 262144, true}, "messages"},
+        {"{type: hello, settings: {history: 7}}", {20, 262144, true}, "unknown"},
+        {"{type: a2a, settings: {url: 'http://h/', history: 7}}", {20, 262144, true}, "unknown"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[300];
+        snprintf(text, sizeof text, "agent_defaults: {history: 20}\nagents:\n- %s\n",
+                 rows[i].agent);
+        dgm_auto(dgm_config_free) dgm_config *c = load(text);
+        const dgm_config_history *h = &c->agents.at[0].manner.history;
+        if (c->n_findings != (rows[i].what != NULL))
+            fail_msg("%s: %zu findings: %s", rows[i].agent, c->n_findings,
+                     c->n_findings ? c->findings[0].what.p : "");
+        if (rows[i].what && !strstr(c->findings[0].what.p, rows[i].what) &&
+            !strstr(c->findings[0].pointer.p, rows[i].what))
+            fail_msg("%s: %s", rows[i].agent, c->findings[0].what.p);
+        assert_int_equal(h->messages, rows[i].want.messages);
+        assert_int_equal(h->bytes, rows[i].want.bytes);
+        assert_int_equal(h->tools, rows[i].want.tools);
+        assert_null(
+            dgm_json_get(rows[i].what ? NULL : c->agents.at[0].settings, DGM_STR("history")));
+    }
+}
+
 static void messages_and_a_history_are_a_warning(void **state)
 {
     static const struct {
@@ -662,11 +709,11 @@ DGM_TEST_MAIN(
     dgm_test(an_empty_file_sets_nothing), dgm_test(an_agent_inherits_and_overrides),
     dgm_test(tokens_come_from_the_file_or_the_environment), dgm_test(the_last_layer_wins),
     dgm_test(every_profile_is_right), dgm_test(both_kits_find_their_card_in_the_tck_profile),
-    dgm_test(a_history_is_a_number_or_an_object), dgm_test(messages_and_a_history_are_a_warning),
-    dgm_test(the_types_are_those_there_are), dgm_test(variables_take_the_type_that_is_wanted),
-    dgm_test(a_missing_variable_is_named), dgm_test(json_has_variables_too),
-    dgm_test(a_bomb_of_aliases_does_not_go_off), dgm_test(one_past_every_limit),
-    dgm_test(a_variable_has_a_limit), dgm_test(the_open_network_wants_tokens),
-    dgm_test(bad_options_name_the_option), dgm_test(a_type_is_asked_about_its_settings),
-    dgm_test(secrets_are_not_printed), dgm_test(a_reload_knows_what_it_can_do),
-    dgm_test(what_check_prints_reads_back_the_same))
+    dgm_test(a_history_is_a_number_or_an_object), dgm_test(a_history_may_be_in_the_settings),
+    dgm_test(messages_and_a_history_are_a_warning), dgm_test(the_types_are_those_there_are),
+    dgm_test(variables_take_the_type_that_is_wanted), dgm_test(a_missing_variable_is_named),
+    dgm_test(json_has_variables_too), dgm_test(a_bomb_of_aliases_does_not_go_off),
+    dgm_test(one_past_every_limit), dgm_test(a_variable_has_a_limit),
+    dgm_test(the_open_network_wants_tokens), dgm_test(bad_options_name_the_option),
+    dgm_test(a_type_is_asked_about_its_settings), dgm_test(secrets_are_not_printed),
+    dgm_test(a_reload_knows_what_it_can_do), dgm_test(what_check_prints_reads_back_the_same))

@@ -4,6 +4,8 @@
  * Each loop may use the cached card; the lock protects only the pointer. A card that is not fresh any more is fetched by
  * one run, while the others use the old one. If that fails, the old one is used for a while longer: a server may be
  * reachable although its card is not.
+ *
+ * If the card names an extended one and there is a credential, that one is fetched behind it and used in its place.
  */
 #include "backend/a2a/a2a_int.h"
 
@@ -16,6 +18,7 @@
 #define MAX_FRESH_MS 86400000
 #define STALE_MS 10000 /* after a card could not be fetched again */
 #define MAX_CARD_BYTES ((size_t)1 << 20)
+#define EXTENDED_TIMEOUT_S 10.0 /* a run waits for it, and it can do without */
 
 static struct a2a_card *card_ref(struct a2a_card *c)
 {
@@ -145,22 +148,25 @@ static struct a2a_card *card_new(const struct a2a_agent *x)
 static struct a2a_card *card_of_settings(const struct a2a_agent *x)
 {
     struct a2a_card *c = card_new(x);
-    c->peer = dgm_a2a_peer_at(x->set.remote.url, (dgm_str){0}, x->set.binding == DGM_A2A_REST,
-                              x->set.protocol != DGM_A2A_VERSION_03);
+    c->peers[0] = dgm_a2a_peer_at(x->set.remote.url, (dgm_str){0}, x->set.binding == DGM_A2A_REST,
+                                  x->set.protocol != DGM_A2A_VERSION_03);
+    c->n_peers = 1;
     c->streams = true;
     atomic_init(&c->fresh_until, INT64_MAX);
     return c;
 }
 
-static bool choose_interface(const struct a2a_agent *x, const dgm_agent_card *card,
-                             dgm_a2a_peer *ret_peer)
+/* The interfaces that the settings allow: those of 1.0, then those of 0.3. */
+static size_t usable_interfaces(const struct a2a_agent *x, const dgm_agent_card *card,
+                                dgm_a2a_peer *peers)
 {
     dgm_a2a_version version = (dgm_a2a_version)x->set.protocol;
     dgm_a2a_binding binding = (dgm_a2a_binding)x->set.binding;
     if (version)
-        return dgm_a2a_choose_interface(card, version, binding, ret_peer);
-    return dgm_a2a_choose_interface(card, DGM_A2A_VERSION_10, binding, ret_peer) ||
-           dgm_a2a_choose_interface(card, DGM_A2A_VERSION_03, binding, ret_peer);
+        return dgm_a2a_interfaces(card, version, binding, peers, A2A_MAX_INTERFACES);
+    size_t n = dgm_a2a_interfaces(card, DGM_A2A_VERSION_10, binding, peers, A2A_MAX_INTERFACES);
+    return n +
+           dgm_a2a_interfaces(card, DGM_A2A_VERSION_03, binding, peers + n, A2A_MAX_INTERFACES - n);
 }
 
 /* NULL: *ret_error is a sentence in the arena. */
@@ -168,7 +174,8 @@ static struct a2a_card *card_of_text(const struct a2a_agent *x, dgm_arena *scrat
                                      dgm_str text, const char **ret_error)
 {
     const dgm_agent_card *card;
-    dgm_a2a_peer peer;
+    dgm_a2a_peer peers[A2A_MAX_INTERFACES];
+    size_t n;
     dgm_err err = {0};
     if (dgm_a2a_read_card(scratch, text, NULL, &card, &err)) {
         *ret_error = dgm_arena_printf(scratch, "%s is not an agent card: %s%s%s", url, err.msg,
@@ -176,7 +183,7 @@ static struct a2a_card *card_of_text(const struct a2a_agent *x, dgm_arena *scrat
                          .p;
         return NULL;
     }
-    if (!choose_interface(x, card, &peer)) {
+    if ((n = usable_interfaces(x, card, peers)) == 0) {
         dgm_buf offers;
         dgm_buf_init(&offers, 500);
         dgm_a2a_list_interfaces(card, &offers);
@@ -193,10 +200,15 @@ static struct a2a_card *card_of_text(const struct a2a_agent *x, dgm_arena *scrat
         return NULL;
     }
     struct a2a_card *c = card_new(x);
-    c->peer = peer;
-    c->peer.url = dgm_arena_dup(c->arena, local_interface(scratch, x->set.remote.url.p, peer.url));
-    c->peer.tenant = dgm_arena_dup(c->arena, peer.tenant);
+    for (; c->n_peers < n; c->n_peers++) {
+        dgm_a2a_peer *peer = &c->peers[c->n_peers];
+        *peer = peers[c->n_peers];
+        peer->url =
+            dgm_arena_dup(c->arena, local_interface(scratch, x->set.remote.url.p, peer->url));
+        peer->tenant = dgm_arena_dup(c->arena, peer->tenant);
+    }
     c->streams = card->capabilities.streaming == DGM_TRUE;
+    c->has_extended = card->capabilities.extended_agent_card == DGM_TRUE;
     use_scheme(x, c, card);
     return c;
 }
@@ -213,6 +225,7 @@ struct a2a_fetch {
     size_t index; /* of the address */
     const char *url;
     struct a2a_card *made;
+    struct a2a_card *extended;       /* that for callers with a credential, in place of `made` */
     const char *error, *first_error; /* of this address; of the first one */
     dgm_str etag;
     int64_t fresh_ms;
@@ -221,6 +234,7 @@ struct a2a_fetch {
 static void fetch_free(struct a2a_fetch *f)
 {
     dgm_a2a_card_unref(f->made);
+    dgm_a2a_card_unref(f->extended);
     dgm_arena_free(f->arena); /* f lives in it */
 }
 
@@ -267,6 +281,7 @@ static struct a2a_card *publish(struct a2a_fetch *f, bool is_unchanged)
         atomic_store(&x->card->fresh_until, now + f->fresh_ms);
     } else if (x->card) {
         atomic_store(&x->card->fresh_until, now + (is_unchanged ? f->fresh_ms : STALE_MS));
+        atomic_store(&x->card->preferred, 0); /* it may be reachable again */
     }
     if (x->card)
         result = card_ref(x->card);
@@ -277,6 +292,93 @@ static struct a2a_card *publish(struct a2a_fetch *f, bool is_unchanged)
 }
 
 static void card_request(struct a2a_fetch *f);
+
+static void card_fetched(struct a2a_fetch *f, bool is_unchanged)
+{
+    struct a2a_card *card = publish(f, is_unchanged);
+    f->on_card(f->arg, card, card ? NULL : f->error);
+    fetch_free(f);
+}
+
+/* ---- the extended card ---------------------------------------------------------------------------------------------------- */
+
+/* The card in the answer to a JSON-RPC request; absent: f->error is why. */
+static dgm_str extended_result(struct a2a_fetch *f, dgm_str text)
+{
+    yyjson_val *v;
+    dgm_err err = {0};
+    dgm_peer_error *e;
+    dgm_str copy = dgm_arena_dup(f->arena, text);
+    if (dgm_json_read(f->arena, copy, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, &err))
+        f->error = dgm_arena_dup(f->arena, dgm_str_from(err.msg)).p;
+    else if (yyjson_is_obj(dgm_json_get(v, DGM_STR("result"))))
+        return dgm_json_text_in(f->arena, dgm_json_get(v, DGM_STR("result")));
+    else if ((e = dgm_a2a_error_of(f->arena, f->made->peers[0].codec, copy)))
+        f->error = dgm_a2a_error_sentence(f->arena, e);
+    else
+        f->error = "the answer has no result";
+    return (dgm_str){0};
+}
+
+static void extended_on_item(void *user, const dgm_frames_item *item)
+{
+    struct a2a_fetch *f = user;
+    dgm_str text = item->text;
+    if (f->extended || f->error)
+        return;
+    if (!f->made->peers[0].is_rest)
+        text = extended_result(f, text);
+    if (text.n)
+        f->extended = card_of_text(f->agent, f->arena, f->made->peers[0].url.p, text, &f->error);
+}
+
+/* Without it the public card is used. */
+static void extended_on_end(void *user, const dgm_remote_end *end)
+{
+    struct a2a_fetch *f = user;
+    f->call = NULL;
+    if (f->extended) {
+        dgm_a2a_card_unref(f->made);
+        f->made = dgm_take(f->extended);
+    } else {
+        const char *why = f->error ? f->error : end->error ? end->error : "the answer is empty";
+        dgm_run_note(f->run, "the extended agent card cannot be used, so the public one is: %s",
+                     why);
+    }
+    card_fetched(f, false);
+}
+
+/* Is there an extended card, and a credential that may be sent to its address? */
+static bool wants_extended(const struct a2a_card *c)
+{
+    return c->has_extended && (c->remote.n_credentials || c->remote.client_cert.n) &&
+           dgm_url_is_same_origin(c->remote.url.p, c->peers[0].url.p);
+}
+
+/* false: it cannot be requested. */
+static bool extended_request(struct a2a_fetch *f)
+{
+    const struct a2a_card *c = f->made;
+    dgm_task_request params = {.tenant = dgm_a2a_tenant_of(&c->peers[0])};
+    dgm_err err = {0};
+    double limit = f->agent->set.remote.answer_timeout;
+    f->error = NULL; /* that of an address without a card */
+    struct a2a_operation o = {
+        .remote = &c->remote,
+        .peer = &c->peers[0],
+        .method = DGM_METHOD_EXTENDED_CARD,
+        .params = &params,
+        .max_bytes = MAX_CARD_BYTES,
+        .answer_timeout = limit < EXTENDED_TIMEOUT_S ? limit : EXTENDED_TIMEOUT_S,
+    };
+    f->call = dgm_a2a_call(
+        f->agent, f->run, &o,
+        (dgm_remote_handler){.on_item = extended_on_item, .on_end = extended_on_end, .user = f},
+        &err);
+    return f->call;
+}
+
+/* ---- the public card ------------------------------------------------------------------------------------------------------ */
 
 static void card_on_end(void *user, const dgm_remote_end *end)
 {
@@ -298,9 +400,8 @@ static void card_on_end(void *user, const dgm_remote_end *end)
         f->error = f->first_error;
     if (!f->made && end->status != 304)
         dgm_run_note(f->run, "%s", f->error);
-    struct a2a_card *card = publish(f, end->status == 304);
-    f->on_card(f->arg, card, card ? NULL : f->error);
-    fetch_free(f);
+    if (!f->made || !wants_extended(f->made) || !extended_request(f))
+        card_fetched(f, end->status == 304);
 }
 
 static void card_request(struct a2a_fetch *f)

@@ -43,13 +43,19 @@ struct a2a_agent {
 
 /* ---- the card (a2a_card.c) ------------------------------------------------------------------------------------------------ */
 
-/* What a card says about calls. Immutable but for fresh_until. */
+#define A2A_MAX_INTERFACES 8 /* of a card; more are not tried */
+
+/* What a card says about calls. Immutable but for the atomic members. */
 struct a2a_card {
     dgm_arena *arena;
     atomic_size_t refs;
-    dgm_a2a_peer peer;
+    dgm_a2a_peer peers[A2A_MAX_INTERFACES]; /* its interfaces that we can use, the best first */
+    size_t n_peers;
+    atomic_size_t
+        preferred;     /* the one that runs start with: those before it could not be reached */
     dgm_remote remote; /* that of the settings, with the credential as the card wants it */
     bool streams;
+    bool has_extended; /* there is another card for callers with a credential */
     dgm_str etag;
     atomic_llong fresh_until; /* Unix milliseconds */
 };
@@ -145,12 +151,19 @@ struct a2a_queued {
 struct a2a_note {
     dgm_str task, context;
     dgm_str message; /* the last message that the remote task got */
+    /* What else is sent with a message that may have to be sent again after a restart; absent: nothing. */
+    dgm_str request; /* the id of this message */
+    const dgm_json *metadata;
+    dgm_strs output_modes;
 };
 
 struct a2a_job {
     dgm_run *run;
     struct a2a_agent *agent;
     struct a2a_card *card;
+    const dgm_a2a_peer *peer; /* of the card: the interface in use */
+    size_t n_refused;         /* interfaces that the message did not get to */
+    const char *refusal;      /* why not, of the first one */
     struct a2a_fetch *fetch;
     dgm_arena *arena, *scratch; /* of the run; of one answer */
     dgm_mint mint;
@@ -199,12 +212,26 @@ struct a2a_job {
 /* Below DGM_CANCEL_WAIT_MS, so that whoever cancels gets a canceled task. */
 #define A2A_CANCEL_MS 4500
 
-/* Starts a request for this operation. Returns NULL, or why it cannot be written. */
+/* A request to an interface of a card. */
+struct a2a_operation {
+    const dgm_remote *remote; /* of the card */
+    const dgm_a2a_peer *peer;
+    dgm_method method;
+    void *params;          /* the struct that DGM_METHODS names */
+    dgm_str last_event;    /* of a subscription; may be empty */
+    size_t max_bytes;      /* see dgm_remote_request */
+    double answer_timeout; /* likewise */
+};
+/* NULL: it cannot be written. */
+dgm_remote_call *dgm_a2a_call(const struct a2a_agent *x, dgm_run *run,
+                              const struct a2a_operation *o, dgm_remote_handler handler,
+                              dgm_err *err);
+/* Starts a request of the job for this operation. Returns NULL, or why it cannot be written. */
 const char *dgm_a2a_request(struct a2a_job *j, dgm_method method, enum a2a_step step,
                             dgm_remote_handler handler);
 /* Copies what is sent of the caller's message: without our metadata and ids. */
 void dgm_a2a_copy_message(struct a2a_job *j);
-/* Notes as JSON. */
+/* Notes as JSON. Empty: it is larger than DGM_MAX_NOTE_BYTES. */
 dgm_str dgm_a2a_write_note(dgm_arena *a, const struct a2a_note *note, const dgm_a2a_peer *peer);
 struct a2a_note dgm_a2a_read_note(dgm_arena *a, dgm_str text);
 /* "the agent's server rejected the request: ..." */

@@ -134,8 +134,8 @@ void dgm_a2a_cancel(void *agent, dgm_run *run)
         return;
     if (j->card && job_knows_task(j))
         job_cancel_remote(j);
-    else if (j->step == A2A_SEND)
-        dgm_timer_start(&j->limit, A2A_CANCEL_MS); /* until the agent has named its task */
+    else if (j->step == A2A_SEND || (run->input->is_resumed && !j->card))
+        dgm_timer_start(&j->limit, A2A_CANCEL_MS); /* until the agent's task is known */
     else
         job_settle_canceled(j);
 }
@@ -286,12 +286,12 @@ static bool job_learn_task(struct a2a_job *j, const dgm_a2a_answer *answer)
         return false;
     j->note.task = dgm_arena_dup(j->arena, id);
     j->note.message = j->message_id;
+    j->note.request = (dgm_str){0}; /* it arrived */
     if (j->is_canceling || !j->run->ops->remember)
         return false;
     j->is_storing = true;
-    j->run->ops->remember(j->run, DGM_RUN_TASK,
-                          dgm_a2a_write_note(j->scratch, &j->note, &j->card->peer), job_on_stored,
-                          j);
+    j->run->ops->remember(j->run, DGM_RUN_TASK, dgm_a2a_write_note(j->scratch, &j->note, j->peer),
+                          job_on_stored, j);
     return true;
 }
 
@@ -360,7 +360,7 @@ static void job_handle_text(struct a2a_job *j, dgm_str text)
     dgm_err err;
     job_clear(&err);
     dgm_arena_reset(j->scratch);
-    if (dgm_a2a_read_answer(j->scratch, j->card->peer.codec, &j->mint, text, &answer, &err)) {
+    if (dgm_a2a_read_answer(j->scratch, j->peer->codec, &j->mint, text, &answer, &err)) {
         j->bad =
             dgm_arena_printf(j->arena, "the answer of the agent's server cannot be read: %s%s%s",
                              err.msg, err.at[0] ? " at " : "", err.at)
@@ -440,7 +440,7 @@ static const char *job_error(struct a2a_job *j, const dgm_remote_end *end)
     if (j->peer_error)
         return j->peer_error;
     if (end->status && (end->status < 200 || end->status > 299) &&
-        (e = dgm_a2a_error_of(j->arena, j->card->peer.codec, end->body)) && e->message.n) {
+        (e = dgm_a2a_error_of(j->arena, j->peer->codec, end->body)) && e->message.n) {
         j->peer_code = e->code;
         return dgm_arena_printf(j->arena, "%s (%.*s)", end->error,
                                 (int)(e->message.n < 300 ? e->message.n : 300), e->message.p)
@@ -462,6 +462,36 @@ static bool job_try_new_card(struct a2a_job *j)
     j->card_was_cached = false;
     job_get_card(j);
     return true;
+}
+
+/* The card's next interface, for this run and those after it. */
+static void job_use_next_interface(struct a2a_job *j)
+{
+    size_t next = ((size_t)(j->peer - j->card->peers) + 1) % j->card->n_peers;
+    j->peer = &j->card->peers[next];
+    atomic_store(&j->card->preferred, next);
+}
+
+/* The message did not get to this interface, for certain. false: every one was tried. */
+static bool job_try_next_interface(struct a2a_job *j, const char *why)
+{
+    if (++j->n_refused >= j->card->n_peers)
+        return false;
+    if (!j->refusal)
+        j->refusal = why;
+    job_use_next_interface(j);
+    dgm_run_note(j->run, "%s: the next interface of the agent card is used, %.*s", why,
+                 DGM_P(j->peer->url));
+    j->no_stream = false;
+    job_send(j);
+    return true;
+}
+
+/* A request that only reads failed without an answer: the next one goes to another interface. */
+static void job_avoid_interface(struct a2a_job *j, const dgm_remote_end *end)
+{
+    if (end->error && !end->status && j->card->n_peers > 1)
+        job_use_next_interface(j);
 }
 
 static void job_doubt(struct a2a_job *j, const char *why)
@@ -488,10 +518,17 @@ static void job_after_failed_send(struct a2a_job *j, const dgm_remote_end *end)
         job_send(j);
         return;
     }
-    if (!j->peer_error && (is_refused || (end->error && !end->status && !end->may_be_received)) &&
-        job_try_new_card(j))
+    bool is_unsent = end->error && !end->status && !end->may_be_received;
+    /* a task that is not found is no reason to look elsewhere */
+    bool is_no_task = j->continues && j->peer_code == DGM_TASK_NOT_FOUND;
+    if (!j->peer_error && (is_refused || is_unsent) &&
+        (job_try_new_card(j) || (!is_no_task && job_try_next_interface(j, error))))
         return;
     dgm_a2a_card_expire(j->card);
+    if (j->refusal && error)
+        error = dgm_arena_printf(j->arena, "%s; another interface of the agent card: %s",
+                                 j->refusal, error)
+                    .p;
     if (!error)
         job_fail(j, "the agent's server ended its answer without a task or a message");
     else if (!j->peer_error && end->may_be_received && (end->is_cut || !end->status))
@@ -521,6 +558,7 @@ static void job_after_follow(struct a2a_job *j, const dgm_remote_end *end)
     const char *error = job_error(j, end);
     bool is_lost = end->error && (!end->status || end->is_cut);
     if (is_lost && !j->n_items) {
+        job_avoid_interface(j, end);
         job_lost(j, error, A2A_FOLLOW);
         return;
     }
@@ -547,6 +585,7 @@ static void job_after_get(struct a2a_job *j, const dgm_remote_end *end)
                 ? j->pending
                 : dgm_arena_printf(j->arena, "the task of the agent cannot be read: %s", error).p);
     } else if (error || !j->n_items) {
+        job_avoid_interface(j, end);
         job_lost(j, error ? error : "the answer is empty", A2A_GET);
     } else if (j->pending) {
         job_fail(j, j->pending);
@@ -571,17 +610,58 @@ static void job_after_call(struct a2a_job *j, const dgm_remote_end *end)
 
 /* ---- before the message is sent -------------------------------------------------------------------------------------------- */
 
+static void job_on_request_stored(void *arg, dgm_code code)
+{
+    struct a2a_job *j = arg;
+    if (code)
+        dgm_run_note(j->run, "the metadata of the message could not be stored");
+    if (j->step == A2A_CARD) /* it was not canceled */
+        job_send(j);
+}
+
+/* For the first time. A message that may be sent again after a restart needs all that belongs to it; the core stores the
+ * message itself. */
+static void job_send_first(struct a2a_job *j)
+{
+    struct a2a_note note = j->note;
+    dgm_str text = {0};
+    note.request = j->message_id;
+    note.metadata = j->metadata;
+    note.output_modes = j->output_modes;
+    if (j->agent->set.resend && j->run->ops->remember && (j->metadata || j->output_modes.n))
+        text = dgm_a2a_write_note(j->scratch, &note, j->peer);
+    if (text.n)
+        j->run->ops->remember(j->run, DGM_RUN_TASK, text, job_on_request_stored, j);
+    else
+        job_send(j);
+}
+
+static void job_send_again(struct a2a_job *j)
+{
+    if (dgm_str_eq(j->note.request, j->message_id)) {
+        j->metadata = j->note.metadata;
+        j->output_modes = j->note.output_modes;
+    }
+    job_send(j);
+}
+
 /* The interface is known. */
 static void job_begin(struct a2a_job *j)
 {
+    j->peer = &j->card->peers[atomic_load(&j->card->preferred)];
+    j->n_refused = 0;
     bool is_known = j->note.task.n && dgm_str_eq(j->note.message, j->message_id);
     j->continues = j->run->input->task && j->note.task.n && !is_known;
-    if (!j->run->input->is_resumed) {
-        job_send(j);
+    if (j->is_canceling && is_known) {
+        job_cancel_remote(j);
+    } else if (j->is_canceling) {
+        job_settle_canceled(j);
+    } else if (!j->run->input->is_resumed) {
+        job_send_first(j);
     } else if (is_known) {
         job_follow(j);
     } else if (j->agent->set.resend) {
-        job_send(j);
+        job_send_again(j);
     } else {
         job_fail(j, "the server was restarted before the agent had named its task: the message may "
                     "have been received, therefore it was not sent again");

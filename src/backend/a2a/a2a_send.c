@@ -54,26 +54,53 @@ static void request_add(dgm_remote_request *q, const char *name, dgm_str value)
     q->headers[q->n_headers++] = (dgm_fetch_header){dgm_str_from(name), value};
 }
 
-static void request_headers(struct a2a_job *j, dgm_method method, dgm_remote_request *q)
+static void request_headers(const struct a2a_agent *x, const struct a2a_operation *o,
+                            dgm_remote_request *q)
 {
-    const dgm_a2a_peer *p = &j->card->peer;
-    bool streams = dgm_a2a_methods[method].result == DGM_OBJECT_STREAM_RESPONSE;
+    const dgm_a2a_peer *p = o->peer;
+    bool streams = dgm_a2a_methods[o->method].result == DGM_OBJECT_STREAM_RESPONSE;
     if (q->body.p)
         request_add(q, "Content-Type", DGM_STR("application/json"));
     request_add(q, "Accept",
                 streams ? DGM_STR("text/event-stream, application/json")
                         : DGM_STR("application/json"));
     request_add(q, "A2A-Version", p->is_v1 ? DGM_STR("1.0") : DGM_STR("0.3"));
-    if (j->agent->set.extensions.n)
-        request_add(q, p->is_v1 ? "A2A-Extensions" : "X-A2A-Extensions", j->agent->set.extensions);
-    if (method == DGM_METHOD_SUBSCRIBE && j->last_event.n)
-        request_add(q, "Last-Event-ID", dgm_buf_str(&j->last_event));
+    if (x->set.extensions.n)
+        request_add(q, p->is_v1 ? "A2A-Extensions" : "X-A2A-Extensions", x->set.extensions);
+    if (o->method == DGM_METHOD_SUBSCRIBE && o->last_event.n)
+        request_add(q, "Last-Event-ID", o->last_event);
+}
+
+dgm_remote_call *dgm_a2a_call(const struct a2a_agent *x, dgm_run *run,
+                              const struct a2a_operation *o, dgm_remote_handler handler,
+                              dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_remote_request q = {.max_bytes = o->max_bytes, .answer_timeout = o->answer_timeout};
+    dgm_remote_call *call = NULL;
+    dgm_buf url, body;
+    dgm_code rc = DGM_OK;
+    dgm_buf_init(&url, 64 << 10);
+    dgm_buf_init(&body, DGM_MAX_OBJECT_BYTES);
+    q.method = dgm_a2a_put_route(o->peer, o->method, o->params, &url);
+    dgm_buf_add_char(&url, '\0');
+    q.url = url.p;
+    if (strcmp(q.method, "POST") == 0)
+        rc = dgm_a2a_put_body(o->peer, o->method, o->params, a, &body, err);
+    if (body.n)
+        q.body = dgm_buf_str(&body);
+    request_headers(x, o, &q);
+    if (!rc)
+        call = dgm_remote_start(o->remote, run, &q, handler);
+    dgm_buf_done(&url);
+    dgm_buf_done(&body);
+    return call;
 }
 
 /* The params of the operation, in the arena. */
 static void *request_params(struct a2a_job *j, dgm_method method, dgm_arena *a)
 {
-    dgm_str tenant = dgm_a2a_tenant_of(&j->card->peer);
+    dgm_str tenant = dgm_a2a_tenant_of(j->peer);
     if (method != DGM_METHOD_SEND && method != DGM_METHOD_STREAM) {
         dgm_task_request *task = dgm_new(a, dgm_task_request);
         *task = (dgm_task_request){.tenant = tenant, .task_id = j->note.task};
@@ -98,31 +125,19 @@ const char *dgm_a2a_request(struct a2a_job *j, dgm_method method, enum a2a_step 
                             dgm_remote_handler handler)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_remote_request q = {0};
-    void *params = request_params(j, method, a);
-    dgm_buf url, body;
     dgm_err err = {0};
-    dgm_code rc = DGM_OK;
-    dgm_buf_init(&url, 64 << 10);
-    dgm_buf_init(&body, DGM_MAX_OBJECT_BYTES);
-    q.method = dgm_a2a_put_route(&j->card->peer, method, params, &url);
-    dgm_buf_add_char(&url, '\0');
-    q.url = url.p;
-    if (strcmp(q.method, "POST") == 0)
-        rc = dgm_a2a_put_body(&j->card->peer, method, params, a, &body, &err);
-    if (body.n)
-        q.body = dgm_buf_str(&body);
-    request_headers(j, method, &q);
+    struct a2a_operation o = {.remote = &j->card->remote,
+                              .peer = j->peer,
+                              .method = method,
+                              .params = request_params(j, method, a),
+                              .last_event = dgm_buf_str(&j->last_event)};
     j->step = step;
     j->n_items = 0;
     j->is_first = true;
     j->bad = j->peer_error = NULL;
     j->peer_code = DGM_OK;
-    if (!rc)
-        j->call = dgm_remote_start(&j->card->remote, j->run, &q, handler);
-    dgm_buf_done(&url);
-    dgm_buf_done(&body);
-    return rc ? dgm_arena_dup(j->arena, dgm_str_from(err.msg)).p : NULL;
+    j->call = dgm_a2a_call(j->agent, j->run, &o, handler, &err);
+    return j->call ? NULL : dgm_arena_dup(j->arena, dgm_str_from(err.msg)).p;
 }
 
 const char *dgm_a2a_error_sentence(dgm_arena *a, const dgm_peer_error *e)
@@ -152,6 +167,7 @@ dgm_str dgm_a2a_write_note(dgm_arena *a, const struct a2a_note *note, const dgm_
         {"task", note->task},
         {"context", note->context},
         {"message", note->message},
+        {"request", note->request},
         {"interface", peer ? peer->url : (dgm_str){0}},
         {"binding", !peer           ? (dgm_str){0}
                     : peer->is_rest ? DGM_STR("rest")
@@ -168,8 +184,21 @@ dgm_str dgm_a2a_write_note(dgm_arena *a, const struct a2a_note *note, const dgm_
         dgm_buf_printf(&b, "%s\"%s\":", b.n ? "," : "{", members[i].name);
         dgm_json_put_str(&b, members[i].value);
     }
+    if (note->request.n) {
+        dgm_buf_printf(&b, "%s\"modes\":[", b.n ? "," : "{");
+        for (size_t i = 0; i < note->output_modes.n; i++) {
+            if (i)
+                dgm_buf_add_char(&b, ',');
+            dgm_json_put_str(&b, note->output_modes.at[i]);
+        }
+        dgm_buf_add_char(&b, ']');
+    }
+    if (note->request.n && note->metadata) {
+        dgm_buf_add_lit(&b, ",\"metadata\":");
+        dgm_json_put(&b, note->metadata);
+    }
     dgm_buf_add_char(&b, '}');
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_str text = b.over ? (dgm_str){0} : dgm_arena_dup(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return text;
 }
@@ -181,7 +210,15 @@ struct a2a_note dgm_a2a_read_note(dgm_arena *a, dgm_str text)
     if (!text.n ||
         dgm_json_read(a, dgm_arena_dup(a, text), DGM_MAX_NOTE_BYTES, "note_bytes", &v, &err))
         return (struct a2a_note){0};
-    return (struct a2a_note){.task = dgm_json_str_member(v, "task"),
-                             .context = dgm_json_str_member(v, "context"),
-                             .message = dgm_json_str_member(v, "message")};
+    struct a2a_note note = {.task = dgm_json_str_member(v, "task"),
+                            .context = dgm_json_str_member(v, "context"),
+                            .message = dgm_json_str_member(v, "message"),
+                            .request = dgm_json_str_member(v, "request"),
+                            .metadata = dgm_json_get(v, DGM_STR("metadata"))};
+    yyjson_val *modes = dgm_json_get(v, DGM_STR("modes")), *mode;
+    size_t i, n;
+    note.output_modes.at = dgm_new_n(a, dgm_str, yyjson_arr_size(modes));
+    yyjson_arr_foreach (modes, i, n, mode)
+        note.output_modes.at[note.output_modes.n++] = dgm_json_str(mode);
+    return note;
 }

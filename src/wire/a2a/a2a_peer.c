@@ -90,28 +90,42 @@ dgm_a2a_peer dgm_a2a_peer_at(dgm_str url, dgm_str tenant, bool is_rest, bool is_
                                              : &dgm_codec_a2a_03};
 }
 
-bool dgm_a2a_choose_interface(const dgm_agent_card *card, dgm_a2a_version version,
-                              dgm_a2a_binding binding, dgm_a2a_peer *ret_peer)
+/* Does `newer` replace an interface that is listed: the same address, with 0.3? */
+static bool replace_older(dgm_a2a_peer *peers, size_t n, const dgm_a2a_peer *newer)
 {
-    const dgm_agent_interface *best = NULL;
-    bool is_rest = false, is_v1 = false;
+    for (size_t i = 0; i < n; i++) {
+        if (peers[i].is_rest != newer->is_rest || !dgm_str_eq(peers[i].url, newer->url))
+            continue;
+        if (newer->is_v1 && !peers[i].is_v1)
+            peers[i] = *newer;
+        return true;
+    }
+    return false;
+}
+
+size_t dgm_a2a_interfaces(const dgm_agent_card *card, dgm_a2a_version version,
+                          dgm_a2a_binding binding, dgm_a2a_peer *peers, size_t max)
+{
+    size_t n = 0;
     for (size_t k = 0; k < card->interfaces.n; k++) {
         const dgm_agent_interface *i = &card->interfaces.at[k];
         dgm_a2a_version v = version_of(i->protocol_version);
         dgm_a2a_binding b = binding_of(i->protocol_binding);
-        bool rest = b == DGM_A2A_REST, v1 = v == DGM_A2A_VERSION_10;
         if (!v || !b || (version && v != version) || (binding && b != binding) ||
             !dgm_str_starts(i->url, DGM_STR("http")))
             continue;
-        if (best && !(v1 && !is_v1 && rest == is_rest && dgm_str_eq(best->url, i->url)))
-            continue;
-        best = i;
-        is_rest = rest;
-        is_v1 = v1;
+        dgm_a2a_peer peer =
+            dgm_a2a_peer_at(i->url, i->tenant, b == DGM_A2A_REST, v == DGM_A2A_VERSION_10);
+        if (!replace_older(peers, n, &peer) && n < max)
+            peers[n++] = peer;
     }
-    if (best)
-        *ret_peer = dgm_a2a_peer_at(best->url, best->tenant, is_rest, is_v1);
-    return best;
+    return n;
+}
+
+bool dgm_a2a_choose_interface(const dgm_agent_card *card, dgm_a2a_version version,
+                              dgm_a2a_binding binding, dgm_a2a_peer *ret_peer)
+{
+    return dgm_a2a_interfaces(card, version, binding, ret_peer, 1) == 1;
 }
 
 void dgm_a2a_list_interfaces(const dgm_agent_card *card, dgm_buf *to)
@@ -213,6 +227,9 @@ const char *dgm_a2a_put_route(const dgm_a2a_peer *p, dgm_method method, const vo
     case DGM_METHOD_LIST:
         dgm_buf_add_lit(url, "/tasks");
         put_list_query(url, params);
+        return "GET";
+    case DGM_METHOD_EXTENDED_CARD:
+        dgm_buf_add_str(url, p->is_v1 ? DGM_STR("/extendedAgentCard") : DGM_STR("/card"));
         return "GET";
     default: return put_task_route(method, params, url);
     }

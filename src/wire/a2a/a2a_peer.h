@@ -33,7 +33,11 @@ typedef enum dgm_a2a_version {
 } dgm_a2a_version;
 typedef enum dgm_a2a_binding { DGM_A2A_ANY_BINDING, DGM_A2A_JSONRPC, DGM_A2A_REST } dgm_a2a_binding;
 
-/* The first interface of the card that we support; of two at one address the newer. false: there is none. */
+/* The interfaces of the card that we support, in its order; of two at one address only the newer, unless the version is chosen.
+ * At most `max` are written; returns how many. */
+size_t dgm_a2a_interfaces(const dgm_agent_card *card, dgm_a2a_version version,
+                          dgm_a2a_binding binding, dgm_a2a_peer *peers, size_t max);
+/* The first of them. false: there is none. */
 bool dgm_a2a_choose_interface(const dgm_agent_card *card, dgm_a2a_version version,
                               dgm_a2a_binding binding, dgm_a2a_peer *ret_peer);
 dgm_a2a_peer dgm_a2a_peer_at(dgm_str url, dgm_str tenant, bool is_rest, bool is_v1);

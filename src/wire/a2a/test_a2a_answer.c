@@ -252,6 +252,90 @@ static void test_chunks(void **state)
     }
 }
 
+/* ---- interfaces -------------------------------------------------------------------------------------------------- */
+
+#define INTERFACE(url, binding, version)                                                           \
+    "{'url':'" url "','protocolBinding':'" binding "','protocolVersion':'" version "'}"
+
+static void test_interfaces(void **state)
+{
+    static const char text[] =
+        "{'name':'x','description':'x','version':'1','capabilities':{},'"
+        "skills':[],"
+        "'defaultInputModes':[],'defaultOutputModes':[],'"
+        "supportedInterfaces':[" INTERFACE("http://a", "GRPC", "1.0") "," INTERFACE("http://b", "JSONRPC", "0.3") "," INTERFACE(
+            "http://c", "HTTP+JSON",
+            "1.0") "," INTERFACE("http://b", "JSONRPC",
+                                 "1.0") "," INTERFACE("ftp://d", "JSONRPC",
+                                                      "1.0") "," INTERFACE("http://e", "JSONRPC",
+                                                                           "2.0") "," INTERFACE("ht"
+                                                                                                "tp"
+                                                                                                ":/"
+                                                                                                "/"
+                                                                                                "f",
+                                                                                                "HT"
+                                                                                                "TP"
+                                                                                                "+J"
+                                                                                                "SO"
+                                                                                                "N",
+                                                                                                "0."
+                                                                                                "3") "]}";
+    static const struct {
+        dgm_a2a_version version;
+        dgm_a2a_binding binding;
+        const char *urls;
+    } rows[] = {
+        {DGM_A2A_ANY_VERSION, DGM_A2A_ANY_BINDING, "http://b1 http://c1 http://f0 "},
+        {DGM_A2A_VERSION_10, DGM_A2A_ANY_BINDING, "http://c1 http://b1 "},
+        {DGM_A2A_VERSION_03, DGM_A2A_ANY_BINDING, "http://b0 http://f0 "},
+        {DGM_A2A_ANY_VERSION, DGM_A2A_REST, "http://c1 http://f0 "},
+        {DGM_A2A_VERSION_03, DGM_A2A_JSONRPC, "http://b0 "},
+    };
+    const dgm_agent_card *card;
+    dgm_err err = {0};
+    (void)state;
+    check_ok(dgm_a2a_read_card(arena, with_quotes(text), NULL, &card, &err), err);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_a2a_peer peers[8], first;
+        char got[200] = "";
+        size_t n = dgm_a2a_interfaces(card, rows[i].version, rows[i].binding, peers, 8);
+        for (size_t k = 0; k < n; k++)
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%.*s%d ", DGM_P(peers[k].url),
+                     peers[k].is_v1);
+        assert_string_equal(got, rows[i].urls);
+        assert_int_equal(dgm_a2a_interfaces(card, rows[i].version, rows[i].binding, peers, 1), 1);
+        assert_true(dgm_a2a_choose_interface(card, rows[i].version, rows[i].binding, &first));
+        assert_true(dgm_str_eq(first.url, peers[0].url) && first.is_v1 == peers[0].is_v1);
+    }
+}
+
+static void test_routes_of_the_extended_card(void **state)
+{
+    static const struct {
+        const char *url, *tenant;
+        bool is_rest, is_v1;
+        const char *route;
+    } rows[] = {
+        {"http://h/x/", "", true, true, "GET http://h/x/extendedAgentCard"},
+        {"http://h/x", "t 1", true, true, "GET http://h/x/t%201/extendedAgentCard"},
+        {"http://h/x", "", true, false, "GET http://h/x/v1/card"},
+        {"http://h/x/v1", "", true, false, "GET http://h/x/v1/card"},
+        {"http://h/x", "t", false, true, "POST http://h/x"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_a2a_peer p = dgm_a2a_peer_at(dgm_str_from(rows[i].url), dgm_str_from(rows[i].tenant),
+                                         rows[i].is_rest, rows[i].is_v1);
+        dgm_task_request params = {0};
+        dgm_buf url;
+        dgm_buf_init(&url, 200);
+        const char *method = dgm_a2a_put_route(&p, DGM_METHOD_EXTENDED_CARD, &params, &url);
+        dgm_str got = dgm_arena_printf(arena, "%s %.*s", method, DGM_P(dgm_buf_str(&url)));
+        assert_string_equal(got.p, rows[i].route);
+        dgm_buf_done(&url);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +346,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_chunks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_card_urls, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_interfaces, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_routes_of_the_extended_card, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

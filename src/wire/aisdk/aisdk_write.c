@@ -159,7 +159,10 @@ static void aisdk_write_put_message(struct writing *w, const dgm_canon_message *
             break;
         }
         begin_part(w);
-        dgm_aisdk_put_activity(&w->out, m->id, m->activity_type, m->content.object);
+        if (dgm_str_is(m->activity_type, DGM_AISDK_PART))
+            dgm_json_put(&w->out, m->content.object);
+        else
+            dgm_aisdk_put_activity(&w->out, m->id, m->activity_type, m->content.object);
         break;
     case DGM_CANON_TOOL:
         if (!dgm_map_get(&w->calls, m->tool_call_id)) /* a result without a call in this list */

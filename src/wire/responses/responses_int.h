@@ -6,10 +6,6 @@
 
 extern const char dgm_responses_name[]; /* "openai-responses" */
 
-/* An item that canonical events have no word for: the value of a CUSTOM event of this name, the content of an
- * activity of this type. */
-#define DGM_RESPONSES_ITEM "openai:item"
-
 /* Marks in metadata. */
 #define DGM_RESPONSES_CONTEXT "a2a_context_id"
 #define DGM_RESPONSES_TASK "a2a_task_id"
