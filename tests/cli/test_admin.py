@@ -164,7 +164,8 @@ def _():
         check(f"type: {kind}" in text and "dragoman connect URL" in text, text)
         check_same(sorted(os.listdir(os.path.join(here, "mine"))), ["dragoman.schema.json", "dragoman.yaml"])
         if kind in known:
-            succeeded(run("serve", "--check", cwd=os.path.join(here, "mine")))
+            checked = run("serve", "--check", cwd=os.path.join(here, "mine"))
+            check_same((checked.status, checked.err), (0, "dragoman: reading ./dragoman.yaml\n"))
 
 
 @test("init refuses kinds that it does not know")
