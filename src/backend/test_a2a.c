@@ -135,6 +135,8 @@ static void streams_over_json_rpc_10(void **state)
     assert_int_equal(server_count("task-1"), 0); /* our ids are ours */
     assert_int_equal(server_count("ctx-1"), 0);
     assert_true(has(&f->stored[DGM_RUN_TASK], "\"task\":\"far:1\""));
+    assert_int_equal(f->n_events_before[DGM_RUN_TASK],
+                     0); /* so it is stored before they are visible */
     check_str(f->stored[DGM_RUN_CONTEXT], "{\"context\":\"far-c\"}");
 
     /* another task of the same context: the agent's context is used, the card is not fetched again */

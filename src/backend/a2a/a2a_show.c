@@ -286,6 +286,8 @@ static bool is_seen(struct a2a_show *s, dgm_task_state state, const dgm_message 
         if (s->seen[i] == hash)
             return true;
     }
+    if (adds && !s->seen)
+        s->seen = dgm_new_n(s->arena, uint64_t, A2A_MESSAGES_SEEN);
     if (adds)
         s->seen[s->n_seen++ % A2A_MESSAGES_SEEN] = hash;
     return false;
