@@ -62,7 +62,7 @@ static dgm_note run_note_of(const struct run *r, dgm_arena *a, dgm_run_scope sco
     return (dgm_note){.owner = {r->input.tenant, r->input.principal},
                       .kind =
                           is_of_task ? DGM_STR(RUN_NOTE_KIND_TASK) : DGM_STR(RUN_NOTE_KIND_CONTEXT),
-                      .name = dgm_arena_printf(a, "%.*s/%.*s", DGM_P(r->agent->id), DGM_P(id))};
+                      .name = dgm_arena_join(a, dgm_arena_join(a, r->agent->id, DGM_STR("/")), id)};
 }
 
 static void on_run_note_stored(dgm_code code, const dgm_err *err, void *arg)

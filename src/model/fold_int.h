@@ -67,7 +67,7 @@ struct dgm_fold {
 };
 
 /* Room for what a task of few words says. */
-#define DGM_FOLD_FIRST_BYTES 184
+#define DGM_FOLD_FIRST_BYTES 176
 
 /* Below this it is not worth tidying up. */
 #define DGM_FOLD_GARBAGE_FLOOR ((size_t)64 << 10)

@@ -817,14 +817,12 @@ static void fetch_copy(dgm_fetch *f, const dgm_fetch_options *o)
     f->lines = curl_slist_append(f->lines, "Expect:"); /* no waiting for 100 */
     for (size_t i = 0; i < o->n_headers; i++) {
         const dgm_fetch_header *h = &o->headers[i];
+        dgm_str name = dgm_arena_join(a, h->name, h->value.n ? DGM_STR(": ") : DGM_STR(";"));
         if (!h->name.n || has_line_end(h->name) || has_line_end(h->value))
             fetch_fail(f, DGM_FETCH_BAD_URL,
                        DGM_STR("a header of the request has a line end or no name"));
         else
-            f->lines = curl_slist_append(
-                f->lines, dgm_arena_printf(a, h->value.n ? "%.*s: %.*s" : "%.*s;%.*s",
-                                           DGM_P(h->name), DGM_P(h->value))
-                              .p);
+            f->lines = curl_slist_append(f->lines, dgm_arena_join(a, name, h->value).p);
     }
 }
 

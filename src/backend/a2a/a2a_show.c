@@ -445,7 +445,6 @@ static dgm_code drop_or_flush(struct a2a_show *s, const dgm_artifact *artifact, 
 
 static dgm_code show_artifact(struct a2a_show *s, const dgm_artifact_update *u, dgm_err *err)
 {
-    dgm_artifact_update own = *u;
     struct a2a_shown *a = shown_find(s, u->artifact.artifact_id);
     dgm_code rc = drop_or_flush(s, &u->artifact, err);
     if (rc)
@@ -453,6 +452,7 @@ static dgm_code show_artifact(struct a2a_show *s, const dgm_artifact_update *u, 
     if (!a && (a = live_of(s, &u->artifact)))
         return show_whole(s, a, u, err);
     if (!a) {
+        dgm_artifact_update own = *u;
         own.append = DGM_FALSE; /* of an artifact that was never started: this is its start */
         return emit_artifact(s, shown_add(s, u->artifact.artifact_id), &own, err);
     }
