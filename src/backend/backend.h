@@ -79,7 +79,8 @@ typedef struct dgm_run_ops {
     /* The agent failed: a warning in the operator's log, with the task's id. Before end. May be NULL. */
     void (*fault)(dgm_run *run, const dgm_run_fault *fault);
     /* Stores a text for later runs, durably, in place of the one before; stored() comes later, on the loop, and may be NULL.
-     * At most DGM_MAX_NOTE_BYTES. The member may be NULL: then nothing is stored. */
+     * No client sees an event that is emitted after this call before the text is stored. At most DGM_MAX_NOTE_BYTES. The
+     * member may be NULL: then nothing is stored. */
     void (*remember)(dgm_run *run, dgm_run_scope scope, dgm_str text,
                      void (*stored)(void *arg, dgm_code code), void *arg);
     /* Finds it; found() comes later, on the loop, once; text absent: there is none. Neither callback comes after the run has

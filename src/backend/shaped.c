@@ -53,7 +53,7 @@ struct shape {
     bool said_early;   /* before the agent's first event: its own first `working` is dropped */
     size_t n_texts;    /* text streams of artifacts so far */
     dgm_str text_id;   /* of the last one, in the run's arena */
-    dgm_sum stream;    /* its text */
+    dgm_sum stream;    /* its text; of agents that leave the final text out */
     dgm_buf text;      /* the text itself, while there is one stream only and it is not too long */
 };
 
@@ -427,8 +427,9 @@ static void watch_text(struct shape *s, const dgm_artifact_update *u)
         s->text.over = false;
     }
     for (size_t i = 0; i < u->artifact.parts.n; i++) {
-        dgm_sum_add(&s->stream, u->artifact.parts.at[i].content);
-        if (s->shaped->inner->lacks_final_text)
+        if (s->shaped->options.omit_final_text)
+            dgm_sum_add(&s->stream, u->artifact.parts.at[i].content);
+        else if (s->shaped->inner->lacks_final_text)
             dgm_buf_add_str(&s->text, u->artifact.parts.at[i].content);
     }
 }

@@ -135,6 +135,8 @@ static void streams_over_json_rpc_10(void **state)
     assert_int_equal(server_count("task-1"), 0); /* our ids are ours */
     assert_int_equal(server_count("ctx-1"), 0);
     assert_true(has(&f->stored[DGM_RUN_TASK], "\"task\":\"far:1\""));
+    assert_int_equal(f->n_events_before[DGM_RUN_TASK],
+                     0); /* so it is stored before they are visible */
     check_str(f->stored[DGM_RUN_CONTEXT], "{\"context\":\"far-c\"}");
 
     /* another task of the same context: the agent's context is used, the card is not fetched again */
@@ -1144,42 +1146,26 @@ static void a_stop_leaves_the_task_open(void **state)
     close_agent(f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_over_json_rpc_10),
-        cmocka_unit_test(streams_over_json_rpc_03),
-        cmocka_unit_test(streams_over_rest),
-        cmocka_unit_test(a_message_is_complete),
-        cmocka_unit_test(a_question_is_answered_in_its_task),
-        cmocka_unit_test(polls_agents_without_streams),
-        cmocka_unit_test(the_end_of_a_task_is_passed_on),
-        cmocka_unit_test(cumulative_statuses_are_one_text),
-        cmocka_unit_test(progress_stays_progress),
-        cmocka_unit_test(a_subscription_names_the_last_event),
-        cmocka_unit_test(a_doubtful_message_is_sent_again_only_if_allowed),
-        cmocka_unit_test(a_restart_follows_the_same_task),
-        cmocka_unit_test(a_message_that_is_sent_again_has_its_metadata),
-        cmocka_unit_test(a_cancel_reaches_the_agent),
-        cmocka_unit_test(a_cancel_of_a_resumed_run_reaches_the_agent),
-        cmocka_unit_test(bad_answers_have_their_sentence),
-        cmocka_unit_test(bad_cards_have_their_sentence),
-        cmocka_unit_test(cards_are_refreshed),
-        cmocka_unit_test(the_extended_card_is_used),
-        cmocka_unit_test(the_public_card_is_used_if_the_extended_one_is_missing),
-        cmocka_unit_test(a_cancel_ends_the_wait_for_the_extended_card),
-        cmocka_unit_test(the_next_interface_is_used_if_one_cannot_be_reached),
-        cmocka_unit_test(a_doubtful_message_is_not_sent_to_another_interface),
-        cmocka_unit_test(all_interfaces_fail),
-        cmocka_unit_test(a_lost_task_is_read_at_another_interface),
-        cmocka_unit_test(settings_choose_the_interface),
-        cmocka_unit_test(wrong_settings_are_refused),
-        cmocka_unit_test(a_stop_leaves_the_task_open),
-        cmocka_unit_test(a_cut_stream_is_completed_by_get),
-        cmocka_unit_test(a_stream_that_ends_early_is_completed_by_get),
-        cmocka_unit_test(a_cut_stream_is_completed_by_a_subscription),
-        cmocka_unit_test(a_subscription_may_repeat_everything),
-        cmocka_unit_test(a_cut_stream_of_statuses_is_completed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+DGM_TEST_MAIN(dgm_test(streams_over_json_rpc_10), dgm_test(streams_over_json_rpc_03),
+              dgm_test(streams_over_rest), dgm_test(a_message_is_complete),
+              dgm_test(a_question_is_answered_in_its_task), dgm_test(polls_agents_without_streams),
+              dgm_test(the_end_of_a_task_is_passed_on), dgm_test(cumulative_statuses_are_one_text),
+              dgm_test(progress_stays_progress), dgm_test(a_subscription_names_the_last_event),
+              dgm_test(a_doubtful_message_is_sent_again_only_if_allowed),
+              dgm_test(a_restart_follows_the_same_task),
+              dgm_test(a_message_that_is_sent_again_has_its_metadata),
+              dgm_test(a_cancel_reaches_the_agent),
+              dgm_test(a_cancel_of_a_resumed_run_reaches_the_agent),
+              dgm_test(bad_answers_have_their_sentence), dgm_test(bad_cards_have_their_sentence),
+              dgm_test(cards_are_refreshed), dgm_test(the_extended_card_is_used),
+              dgm_test(the_public_card_is_used_if_the_extended_one_is_missing),
+              dgm_test(a_cancel_ends_the_wait_for_the_extended_card),
+              dgm_test(the_next_interface_is_used_if_one_cannot_be_reached),
+              dgm_test(a_doubtful_message_is_not_sent_to_another_interface),
+              dgm_test(all_interfaces_fail), dgm_test(a_lost_task_is_read_at_another_interface),
+              dgm_test(settings_choose_the_interface), dgm_test(wrong_settings_are_refused),
+              dgm_test(a_stop_leaves_the_task_open), dgm_test(a_cut_stream_is_completed_by_get),
+              dgm_test(a_stream_that_ends_early_is_completed_by_get),
+              dgm_test(a_cut_stream_is_completed_by_a_subscription),
+              dgm_test(a_subscription_may_repeat_everything),
+              dgm_test(a_cut_stream_of_statuses_is_completed))

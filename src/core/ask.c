@@ -94,7 +94,8 @@ static void wait_then(struct live *l, uint64_t ms, void (*fn)(struct wait *, str
     struct wait *w = dgm_new(a, struct wait);
     w->arena = a;
     w->shard = l->shard;
-    w->owner = (dgm_owner){dgm_arena_dup(a, l->owner.tenant), dgm_arena_dup(a, l->owner.principal)};
+    w->owner = (dgm_owner){dgm_arena_dup(a, dgm_live_owner(l).tenant),
+                           dgm_arena_dup(a, dgm_live_owner(l).principal)};
     w->id = dgm_arena_dup(a, l->id);
     w->turn = l->turns.last.turn;
     w->fn = fn;
@@ -108,9 +109,9 @@ static void wait_then(struct live *l, uint64_t ms, void (*fn)(struct wait *, str
 static void cancel_timed_out(struct wait *w, struct live *l)
 {
     (void)w;
-    while (l->calls.canceling) {
-        struct call *c = l->calls.canceling;
-        l->calls.canceling = c->next;
+    while (l->rare->canceling) {
+        struct call *c = l->rare->canceling;
+        dgm_live_rare(l)->canceling = c->next;
         c->snapshot = dgm_live_snapshot(l);
         dgm_live_answer_when_published(l, c, l->log->last);
     }
@@ -137,17 +138,17 @@ static void live_handle_cancel(struct live *l, struct call *c)
         return;
     }
     if (l->state == LIVE_BROKEN) {
-        dgm_call_refuse(c, l->store_fault);
+        dgm_call_refuse(c, l->rare->store_fault);
         return;
     }
-    c->next = l->calls.canceling;
-    l->calls.canceling = c;
+    c->next = l->rare->canceling;
+    dgm_live_rare(l)->canceling = c;
     if (l->run) {
         if (!c->next)
             wait_then(l, DGM_CANCEL_WAIT_MS, cancel_timed_out);
         live_cancel_run(l);
     } else if (dgm_live_end_task(l, DGM_STATE_CANCELED, NULL, &err)) {
-        l->calls.canceling = c->next;
+        dgm_live_rare(l)->canceling = c->next;
         dgm_call_refuse(c, &err);
     }
 }

@@ -54,6 +54,8 @@ struct shard {
     dgm_buf batch;                /* records to be written, when they are in several segments */
     dgm_arena *spare;             /* for one event of a run; NULL while it is lent out */
     struct resumption *resuming;  /* runs of the process before; NULL: all have started */
+    dgm_guard guard;              /* of that event: removes the server's metadata */
+    int64_t now;                  /* its time */
     size_t sweep;                 /* the slot of lives that was looked at last */
     dgm_core_limits limits;
     bool is_draining, drained; /* it knows; it has reported that it is done: server_life.c */
@@ -214,14 +216,14 @@ struct live_turns {
     uint32_t n, cap;
 };
 
-struct live_calls {
-    struct call *loading; /* waiting for records from the store, newest first */
-    struct call *waiting; /* waiting for a record to be published, in order */
-    struct call **waiting_end;
+/* What few tasks need; made with the first of them. */
+struct live_rare {
+    struct call *loading;   /* waiting for records from the store, newest first */
     struct call *queued;    /* messages for after this run, in order */
     struct call *canceling; /* cancels that wait for the end */
+    struct older_load *older_load;
+    dgm_err *store_fault; /* when it is broken */
     uint32_t n_queued;
-    uint32_t n_lookups; /* of messages, in the store */
 };
 
 /* What the store has not got yet. It is written at the end of this turn of the loop. */
@@ -238,7 +240,7 @@ struct live_write {
 struct live {
     dgm_table_node node; /* first */
     struct shard *shard;
-    dgm_owner owner;
+    uint32_t tenant_n, principal_n; /* see dgm_live_owner */
     dgm_str id, context_id;
     const dgm_core_agent *agent;
     dgm_log *log;
@@ -247,19 +249,26 @@ struct live {
     uint64_t kept_first; /* the store's records start here, or later */
     struct live_turns turns;
     struct run *run;
-    struct live_calls calls;
+    struct call *waiting; /* calls for a record to be published, in order */
+    struct call **waiting_end;
     struct inflight *inflights; /* its messages that are not stored yet */
-    struct older_load *older_load;
     struct live_write write;
-    dgm_err *store_fault; /* when it is broken */
-    enum live_state state;
-    dgm_task_state task_state;
+    const struct live_rare *rare; /* to read; never NULL. dgm_live_rare() to write */
+    enum live_state state : 8;
+    dgm_task_state task_state : 8;
     uint32_t held;         /* by functions that go on with it */
+    uint32_t n_lookups;    /* of messages, in the store */
     uint32_t context_room; /* of texts; a longer one has a block of its own */
     char texts[];          /* its owner, its id, its context */
 };
 
+static inline dgm_owner dgm_live_owner(const struct live *l)
+{
+    return (dgm_owner){{l->texts, l->tenant_n}, {l->texts + l->tenant_n, l->principal_n}};
+}
+
 extern const dgm_machine dgm_live_machine, dgm_live_task_machine;
+struct live_rare *dgm_live_rare(struct live *l);
 void dgm_live_set_state(struct live *l, enum live_state to); /* the only writer of l->state */
 /* The only writer of l->task_state. The fold applies only transitions of dgm_state_transitions (model/state.c). */
 void dgm_live_set_task_state(struct live *l, dgm_task_state to);
@@ -331,20 +340,18 @@ struct run {
     dgm_message *
         message; /* of the input; NULL: not needed any more. The input may have a copy, without a transcript */
     dgm_record *task_before;     /* what input.task was decoded from */
-    dgm_arena *arena;            /* of the run */
     dgm_arena *given;            /* of the message and what came with it */
     dgm_arena *past;             /* of input.history; NULL: it is empty */
     struct run_history *reading; /* the agent is started when it was read: history.c */
     dgm_arena *scratch;          /* of the event it emits; NULL in between */
-    dgm_guard guard;             /* removes the server's metadata from what the agent emits */
     unsigned warned;             /* rules it broke that were reported, a bit each */
     enum run_state state : 8;
-    bool is_queued;   /* it was resumed, and waits until it may start: dgm_resume_run */
-    bool is_started;  /* start() was called */
-    bool is_starting; /* start() has not returned: if the run ends, it is finished then */
-    bool is_late;     /* its caller waits no longer for its first event */
-    bool has_read;    /* the agent has read its input */
-    int64_t now;      /* the time of the event that is handled */
+    bool is_queued;      /* it was resumed, and waits until it may start: dgm_resume_run */
+    bool is_started;     /* start() was called */
+    bool is_starting;    /* start() has not returned: if the run ends, it is finished then */
+    bool is_late;        /* its caller waits no longer for its first event */
+    bool has_read;       /* the agent has read its input */
+    bool has_no_note[2]; /* by scope: its task or context is new, and nothing was stored for it */
     const char *error;
     struct run_note *notes; /* requests that the store has not answered: run_notes.c */
 };

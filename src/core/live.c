@@ -76,11 +76,14 @@ struct shard *dgm_core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key)
     return &core->shards[(task_hash(owner, key) >> 20) % core->n_shards];
 }
 
+static bool is_owner(dgm_owner a, dgm_owner b)
+{
+    return dgm_str_eq(a.tenant, b.tenant) && dgm_str_eq(a.principal, b.principal);
+}
+
 static bool is_same(const struct live *l, uint64_t hash, dgm_owner owner, dgm_str id)
 {
-    return l->node.hash == hash && dgm_str_eq(l->id, id) &&
-           dgm_str_eq(l->owner.tenant, owner.tenant) &&
-           dgm_str_eq(l->owner.principal, owner.principal);
+    return l->node.hash == hash && dgm_str_eq(l->id, id) && is_owner(dgm_live_owner(l), owner);
 }
 
 struct live *dgm_live_find(struct shard *s, dgm_owner owner, dgm_str id)
@@ -102,19 +105,32 @@ dgm_str dgm_core_copy_text(char **at, dgm_str s)
     return (dgm_str){to, s.n};
 }
 
+static const struct live_rare no_rare;
+
+struct live_rare *dgm_live_rare(struct live *l)
+{
+    if (l->rare == &no_rare)
+        l->rare = dgm_xcalloc(1, sizeof *l->rare);
+    return (struct live_rare *)(uintptr_t)l->rare;
+}
+
 struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room)
 {
     size_t names = owner.tenant.n + owner.principal.n + id.n;
     struct live *l = dgm_xmalloc(sizeof *l + names + context_room);
     char *at = l->texts;
-    *l = (struct live){.shard = s, .context_room = (uint32_t)context_room};
+    *l = (struct live){.shard = s,
+                       .tenant_n = (uint32_t)owner.tenant.n,
+                       .principal_n = (uint32_t)owner.principal.n,
+                       .rare = &no_rare,
+                       .context_room = (uint32_t)context_room};
     l->turns.items = &l->turns.first;
     l->turns.cap = 1;
     l->write.flush = (dgm_loop_turn){.fn = dgm_live_flush, .arg = l};
-    l->owner.tenant = dgm_core_copy_text(&at, owner.tenant);
-    l->owner.principal = dgm_core_copy_text(&at, owner.principal);
+    dgm_core_copy_text(&at, owner.tenant);
+    dgm_core_copy_text(&at, owner.principal);
     l->id = dgm_core_copy_text(&at, id);
-    l->calls.waiting_end = &l->calls.waiting;
+    l->waiting_end = &l->waiting;
     dgm_table_add(&s->lives, &l->node, task_hash(owner, id));
     atomic_fetch_add_explicit(&s->core->live, 1, memory_order_relaxed);
     return l;
@@ -143,7 +159,10 @@ static void live_release(struct live *l)
     free(l->turns.texts);
     dgm_fold_free(l->fold);
     dgm_log_unref(l->log);
-    free(l->store_fault);
+    if (l->rare != &no_rare) {
+        free(l->rare->store_fault);
+        free(dgm_live_rare(l));
+    }
     if (l->context_id.n > l->context_room)
         free((char *)(uintptr_t)l->context_id.p);
     free(l);
@@ -167,8 +186,8 @@ void dgm_live_free_if_idle(struct live *l)
 {
     bool over = l->state == LIVE_BROKEN || dgm_state_is_terminal(l->task_state);
     if (l->state == LIVE_LOADING || l->held || l->run || l->write.n_appends || l->write.n_records ||
-        l->calls.waiting || l->calls.queued || l->calls.canceling || l->older_load ||
-        l->calls.n_lookups || l->write.flush.next)
+        l->waiting || l->rare->queued || l->rare->canceling || l->rare->older_load ||
+        l->n_lookups || l->write.flush.next)
         return; /* it runs, it is being written or read, or a call waits */
     if (over)
         dgm_log_close(l->log, l->log->last);
@@ -185,13 +204,13 @@ void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq
 {
     c->wait_seq = seq;
     if (l->state == LIVE_BROKEN)
-        dgm_call_refuse(c, l->store_fault);
+        dgm_call_refuse(c, l->rare->store_fault);
     else if (l->log->published >= seq)
         dgm_call_answer(c);
     else {
         c->next = NULL;
-        *l->calls.waiting_end = c;
-        l->calls.waiting_end = &c->next;
+        *l->waiting_end = c;
+        l->waiting_end = &c->next;
     }
 }
 
@@ -206,15 +225,15 @@ struct written {
 static void live_break(struct live *l, const dgm_err *err)
 {
     dgm_live_set_state(l, LIVE_BROKEN);
-    l->store_fault = dgm_xmalloc(sizeof *err);
-    *l->store_fault = *err;
-    err = l->store_fault;
+    dgm_live_rare(l)->store_fault = dgm_xmalloc(sizeof *err);
+    *l->rare->store_fault = *err;
+    err = l->rare->store_fault;
     dgm_resend_drop(l, UINT64_MAX);
-    dgm_call_refuse_all(&l->calls.waiting, err);
-    l->calls.waiting_end = &l->calls.waiting;
-    dgm_call_refuse_all(&l->calls.queued, err);
-    l->calls.n_queued = 0;
-    dgm_call_refuse_all(&l->calls.canceling, err);
+    dgm_call_refuse_all(&l->waiting, err);
+    l->waiting_end = &l->waiting;
+    dgm_call_refuse_all(&dgm_live_rare(l)->queued, err);
+    dgm_live_rare(l)->n_queued = 0;
+    dgm_call_refuse_all(&dgm_live_rare(l)->canceling, err);
     if (l->run)
         dgm_core_run_cancel(l->run);
 }
@@ -234,9 +253,9 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
         live_break(l, err);
     } else if (!code && l->state != LIVE_BROKEN) {
         dgm_log_publish(l->log, last);
-        struct call *c = l->calls.waiting, *next;
-        l->calls.waiting = NULL;
-        l->calls.waiting_end = &l->calls.waiting;
+        struct call *c = l->waiting, *next;
+        l->waiting = NULL;
+        l->waiting_end = &l->waiting;
         for (; c; c = next) {
             next = c->next;
             dgm_live_answer_when_published(l, c, c->wait_seq);
@@ -285,7 +304,7 @@ void dgm_live_flush(void *arg)
     if (l->write.turn)
         turn = live_last_turn(l);
     dgm_append batch = {
-        .row = {.owner = l->owner,
+        .row = {.owner = dgm_live_owner(l),
                 .id = l->id,
                 .context_id = l->context_id,
                 .agent = l->agent->id,
@@ -451,9 +470,9 @@ void dgm_live_end_turn(struct live *l)
     dgm_loop_at_turn_end(l->shard->loop, &l->write.flush);
     if (!dgm_state_is_terminal(l->task_state))
         return;
-    while (l->calls.canceling) {
-        struct call *c = l->calls.canceling;
-        l->calls.canceling = c->next;
+    while (l->rare->canceling) {
+        struct call *c = l->rare->canceling;
+        dgm_live_rare(l)->canceling = c->next;
         if (l->task_state == DGM_STATE_CANCELED) {
             c->snapshot = dgm_live_snapshot(l);
             dgm_live_answer_when_published(l, c, l->log->last);
@@ -468,20 +487,20 @@ void dgm_live_run_ended(struct live *l)
 {
     l->run = NULL;
     dgm_live_end_turn(l);
-    while (l->calls.queued && !l->run && l->state == LIVE_READY &&
+    while (l->rare->queued && !l->run && l->state == LIVE_READY &&
            !dgm_state_is_terminal(l->task_state)) {
-        struct call *next = l->calls.queued; /* it may be refused: then the one after it */
-        l->calls.queued = next->next;
-        l->calls.n_queued--;
+        struct call *next = l->rare->queued; /* it may be refused: then the one after it */
+        dgm_live_rare(l)->queued = next->next;
+        dgm_live_rare(l)->n_queued--;
         next->send.queue = NULL;
         dgm_deadline_stop(next); /* it has its turn now, and with it an answer */
         dgm_send_to_task(l, next);
     }
-    if (!l->calls.queued || !dgm_state_is_terminal(l->task_state))
+    if (!l->rare->queued || !dgm_state_is_terminal(l->task_state))
         return;
     dgm_err over = {0};
     dgm_fail(&over, DGM_UNSUPPORTED_OPERATION, NULL,
              "the task has ended: send a message without its id, in the same context");
-    dgm_call_refuse_all(&l->calls.queued, &over);
-    l->calls.n_queued = 0;
+    dgm_call_refuse_all(&dgm_live_rare(l)->queued, &over);
+    dgm_live_rare(l)->n_queued = 0;
 }

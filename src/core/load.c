@@ -21,7 +21,7 @@ static void load_failed(struct live *l, dgm_code code, const dgm_err *err)
     dgm_err missing = {0};
     if (!code)
         dgm_fail(&missing, DGM_TASK_NOT_FOUND, NULL, "Task not found");
-    dgm_call_refuse_all(&l->calls.loading, code ? err : &missing);
+    dgm_call_refuse_all(&dgm_live_rare(l)->loading, code ? err : &missing);
     dgm_live_free(l);
 }
 
@@ -46,7 +46,7 @@ static void live_handle_all(struct live *l, struct call **list)
 static void load_finished(struct live *l)
 {
     dgm_live_set_state(l, LIVE_READY);
-    live_handle_all(l, &l->calls.loading);
+    live_handle_all(l, &dgm_live_rare(l)->loading);
 }
 
 /* The fold takes up what the log says; a log that cannot be read is the store's fault. */
@@ -101,8 +101,8 @@ static void on_records(dgm_code code, dgm_record **records, size_t n, const dgm_
 
 static void load_more(struct live *l)
 {
-    dgm_store_get_records(l->shard->core->o.store, l->owner, l->id, l->log->last + 1, PAGE_RECORDS,
-                          PAGE_BYTES, on_records, l);
+    dgm_store_get_records(l->shard->core->o.store, dgm_live_owner(l), l->id, l->log->last + 1,
+                          PAGE_RECORDS, PAGE_BYTES, on_records, l);
 }
 
 /* Turns whose records were trimmed are only there for their number. */
@@ -162,14 +162,14 @@ static bool answer_from_row(struct live *l, const dgm_task_row *row)
     struct call *c;
     if (!row->folded_seq || row->folded_seq != row->last_seq)
         return false;
-    for (c = l->calls.loading; c; c = c->next) {
+    for (c = l->rare->loading; c; c = c->next) {
         if (c->kind != CALL_GET || (c->agent && !dgm_str_eq(c->agent->id, l->agent->id)))
             return false;
     }
     if (dgm_record_from_bytes(head, row->folded, &task, NULL))
         return false;
-    while ((c = l->calls.loading)) {
-        l->calls.loading = c->next;
+    while ((c = l->rare->loading)) {
+        dgm_live_rare(l)->loading = c->next;
         c->snapshot = dgm_record_ref(task);
         dgm_call_answer(c);
     }
@@ -199,7 +199,7 @@ static void on_task_row(dgm_code code, const dgm_task_row *row, const dgm_err *e
     if ((code = live_fold_row(l, row, &fault)))
         load_failed(l, code, &fault);
     else
-        dgm_store_get_turns(core->o.store, l->owner, l->id, on_turn_rows, l);
+        dgm_store_get_turns(core->o.store, dgm_live_owner(l), l->id, on_turn_rows, l);
 }
 
 /* Now and then somebody has stopped reading a task that rests: look at a few when there is work. */
@@ -264,10 +264,10 @@ void dgm_live_load_and_handle(struct shard *s, struct call *c)
     }
     if (first)
         l = dgm_live_alloc(s, c->owner, c->task_id, DGM_UUID_CHARS);
-    c->next = l->calls.loading;
-    l->calls.loading = c;
+    c->next = l->rare->loading;
+    dgm_live_rare(l)->loading = c;
     if (first)
-        dgm_store_get_task(s->core->o.store, l->owner, l->id, on_task_row, l);
+        dgm_store_get_task(s->core->o.store, dgm_live_owner(l), l->id, on_task_row, l);
 }
 
 /* ---- older records ---------------------------------------------------------------------------------------------- */
@@ -296,9 +296,9 @@ static void end_older(struct older_load *o, bool found)
         dgm_record_unref(o->records[i]);
     free(o->records);
     free(o);
-    l->older_load = NULL;
+    dgm_live_rare(l)->older_load = NULL;
     l->held++;
-    if (l->calls.loading)
+    if (l->rare->loading)
         load_older(l);
     live_handle_all(l, &calls);
     l->held--;
@@ -351,7 +351,7 @@ static void older_page(struct older_load *o)
 {
     struct live *l = o->live;
     size_t want = (size_t)(o->end - o->next);
-    dgm_store_get_records(l->shard->core->o.store, l->owner, l->id, o->next,
+    dgm_store_get_records(l->shard->core->o.store, dgm_live_owner(l), l->id, o->next,
                           want < PAGE_RECORDS ? want : PAGE_RECORDS, PAGE_BYTES, on_older_records,
                           o);
 }
@@ -359,12 +359,12 @@ static void older_page(struct older_load *o)
 static void load_older(struct live *l)
 {
     struct older_load *o = dgm_xcalloc(1, sizeof *o);
-    *o = (struct older_load){.live = l, .calls = l->calls.loading, .end = l->log->first_seq};
+    *o = (struct older_load){.live = l, .calls = l->rare->loading, .end = l->log->first_seq};
     o->next = o->end;
-    for (const struct call *c = l->calls.loading; c; c = c->next)
+    for (const struct call *c = l->rare->loading; c; c = c->next)
         o->next = c->cursor + 1 < o->next ? c->cursor + 1 : o->next;
-    l->calls.loading = NULL;
-    l->older_load = o;
+    dgm_live_rare(l)->loading = NULL;
+    dgm_live_rare(l)->older_load = o;
     if (o->next == o->end)
         end_older(o, true); /* they have what they want by now */
     else if (l->shard->core->stopping)
@@ -379,9 +379,9 @@ bool dgm_live_load_older(struct live *l, struct call *c, uint64_t seq)
         return false;
     assert(seq > 0);
     c->cursor = seq - 1;
-    c->next = l->calls.loading;
-    l->calls.loading = c;
-    if (!l->older_load)
+    c->next = l->rare->loading;
+    dgm_live_rare(l)->loading = c;
+    if (!l->rare->older_load)
         load_older(l);
     return true;
 }

@@ -50,6 +50,11 @@ static struct dgm_log_segment *new_segment(struct dgm_log_segment *s, uint64_t b
     return s;
 }
 
+static struct dgm_log_segment *own_segment(dgm_log *log)
+{
+    return (struct dgm_log_segment *)(void *)(log->loops + log->n_loops);
+}
+
 dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq)
 {
     size_t n = loops->n;
@@ -63,8 +68,7 @@ dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq)
     log->published = first_seq - 1;
     log->n_loops = (uint16_t)n;
     log->all_loops = loops;
-    log->head = log->tail = log->own =
-        new_segment((struct dgm_log_segment *)(void *)(log->loops + n), first_seq, FIRST_SLOTS);
+    log->head = log->tail = new_segment(own_segment(log), first_seq, FIRST_SLOTS);
     for (size_t i = 0; i < n; i++)
         log->loops[i].index = (uint16_t)i;
     return log;
@@ -85,7 +89,7 @@ void dgm_log_unref(dgm_log *log)
         next = atomic_load_explicit(&s->next, memory_order_relaxed);
         for (size_t i = 0; i < s->cap && s->base + i <= log->last; i++)
             dgm_record_unref(s->slots[i]);
-        if (s != log->own)
+        if (s != own_segment(log))
             free(s);
     }
     free(log);

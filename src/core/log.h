@@ -37,11 +37,11 @@ struct dgm_log {
      * readers when its seq is published. */
     _Atomic(dgm_record *) task;
     /* the owner's */
-    struct dgm_log_segment *tail, *own; /* own: the first one, behind the loops */
-    uint64_t last;                      /* appended, published or not; first_seq - 1: none */
-    size_t bytes;                       /* of all records */
+    struct dgm_log_segment *tail;
+    uint64_t last; /* appended, published or not; first_seq - 1: none */
+    size_t bytes;  /* of all records */
     dgm_loops *all_loops;
-    struct dgm_log_loop loops[];
+    struct dgm_log_loop loops[]; /* the first segment is behind them */
 };
 
 /* first_seq: of the first record it will hold (a log that was trimmed does not begin at 1). */

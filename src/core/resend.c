@@ -283,7 +283,7 @@ static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_
 {
     struct call *c = arg;
     struct live *l = c->send.live;
-    l->calls.n_lookups--;
+    l->n_lookups--;
     l->held++;
     c->send.is_resend = !code && is_row_of(row, c) && dgm_str_eq(row->task_id, l->id);
     if (c->send.is_resend)
@@ -306,7 +306,7 @@ bool dgm_resend_attach(struct live *l, struct call *c)
             return true;
         }
     }
-    for (struct call *q = l->calls.queued; q; q = q->next) {
+    for (struct call *q = l->rare->queued; q; q = q->next) {
         if (q->send.dedupes && dgm_str_eq(q->send.message_id, c->send.message_id) &&
             dgm_str_eq(dgm_call_content(q), dgm_call_content(c))) {
             c->next = q->send.copies;
@@ -322,7 +322,7 @@ bool dgm_resend_attach(struct live *l, struct call *c)
         return false;
     c->is_looked_up = true;
     c->send.live = l;
-    l->calls.n_lookups++;
+    l->n_lookups++;
     dgm_store_find_dedupe(c->core->o.store, c->owner, l->agent->id, l->context_id,
                           c->send.message_id, got_row_of_task, c);
     return true;

@@ -51,7 +51,7 @@ static void return_scratch(struct run *r)
 
 /* ---- deciding ----------------------------------------------------------------------------------------------------- */
 
-/* The ids are the texts of the task, of the call as long as there is no task, or of r->arena. */
+/* The ids are the texts of the task, of the call as long as there is no task, or of r->base.arena. */
 static void run_set_ids(struct run *r, dgm_str task_id, dgm_str context_id)
 {
     r->input.task_id = task_id;
@@ -73,8 +73,8 @@ static struct call *release_send(struct run *r)
     struct call *c = dgm_take(r->caller);
     c->send.run = NULL;
     /* the call may be freed before the run */
-    run_set_ids(r, dgm_arena_dup(r->arena, r->input.task_id),
-                dgm_arena_dup(r->arena, r->input.context_id));
+    run_set_ids(r, dgm_arena_dup(r->base.arena, r->input.task_id),
+                dgm_arena_dup(r->base.arena, r->input.context_id));
     return c;
 }
 
@@ -82,8 +82,9 @@ static struct call *release_send(struct run *r)
 static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_err *err)
 {
     dgm_record *record;
-    dgm_code rc = dgm_record_new(event, (dgm_record_head){.seq = 1, .time = r->now, .turn = 1},
-                                 &r->shard->scratch, &record, err);
+    dgm_code rc =
+        dgm_record_new(event, (dgm_record_head){.seq = 1, .time = r->shard->now, .turn = 1},
+                       &r->shard->scratch, &record, err);
     if (rc)
         return rc;
     struct call *c = release_send(r);
@@ -135,7 +136,7 @@ static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *er
     task.context_id = l->context_id;
     if (!like)
         task.status = (dgm_status){.state = DGM_STATE_SUBMITTED,
-                                   .timestamp = dgm_time_text(r->scratch, r->now)};
+                                   .timestamp = dgm_time_text(r->scratch, r->shard->now)};
     task.history = (dgm_messages){r->message, 1};
     dgm_event event = {.kind = DGM_EVENT_TASK, .task = &task};
     l->run = r;
@@ -164,7 +165,7 @@ static dgm_event as_completed(struct run *r, const dgm_message *m)
     u->context_id = r->input.context_id;
     u->status = (dgm_status){.state = DGM_STATE_COMPLETED,
                              .message = (dgm_message *)(uintptr_t)m,
-                             .timestamp = dgm_time_text(r->scratch, r->now)};
+                             .timestamp = dgm_time_text(r->scratch, r->shard->now)};
     return (dgm_event){.kind = DGM_EVENT_STATUS, .status = u};
 }
 
@@ -221,8 +222,9 @@ static dgm_code run_handle_event(struct run *r, const dgm_event *event, dgm_err 
 {
     dgm_code rc;
     dgm_core_run_lint(r, event);
+    r->shard->guard.removed = 0;
     dgm_event filled = dgm_core_run_fill(r, event);
-    if (r->guard.removed && !(r->warned & WARNED_METADATA)) {
+    if (r->shard->guard.removed && !(r->warned & WARNED_METADATA)) {
         dgm_err what = {0};
         r->warned |= WARNED_METADATA;
         dgm_fail(&what, DGM_INVALID_AGENT_RESPONSE, NULL,
@@ -272,10 +274,10 @@ static dgm_code run_emit(dgm_run *base, const dgm_event *event, dgm_err *err)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
     if (r->base.suspended)
         return DGM_OK;
-    r->now = dgm_loop_unix_ms();
+    r->shard->now = dgm_loop_unix_ms();
     dgm_code rc = DGM_OK;
     if (r->state != RUN_TASK || is_over_limit(r) ||
-        !dgm_live_append_next_chunk(r->live, event, r->now)) {
+        !dgm_live_append_next_chunk(r->live, event, r->shard->now)) {
         r->scratch = r->shard->spare ? dgm_take(r->shard->spare) : dgm_arena_new();
         rc = run_handle_event(r, event, err);
         return_scratch(r);
@@ -327,7 +329,7 @@ void dgm_core_run_drop(struct run *r)
     dgm_record_unref(r->task_before);
     dgm_arena_free(r->given);
     dgm_arena_free(r->past);
-    dgm_arena_free(r->arena); /* r lives in it */
+    dgm_arena_free(r->base.arena); /* r lives in it */
 }
 
 /* Its task stays as it is: the next process finds it in the middle. Readers see the end of the stream. */
@@ -350,7 +352,7 @@ static void run_finish(struct run *r)
         run_finish_suspended(r);
         return;
     }
-    r->now = dgm_loop_unix_ms();
+    r->shard->now = dgm_loop_unix_ms();
     r->scratch = r->shard->spare ? dgm_take(r->shard->spare) : dgm_arena_new();
     if (r->caller && run_create_task(r, NULL, &err)) /* no event at all is a task, too */
         answer_with_error(r, &err);
@@ -382,7 +384,7 @@ static void run_end(dgm_run *base, const char *error)
     dgm_core_run_forget_notes(r);
     dgm_core_history_forget(r);
     if (error)
-        r->error = dgm_arena_dup(r->arena, dgm_str_from(error)).p;
+        r->error = dgm_arena_dup(r->base.arena, dgm_str_from(error)).p;
     if (!r->is_starting)
         run_finish(r);
 }
@@ -437,7 +439,6 @@ static struct run *new_run(struct shard *s, struct call *c, struct live *live)
     dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + (tenant ? tenant + 1 : 0) +
                                        (principal ? principal + 1 : 0));
     struct run *r = dgm_new(a, struct run);
-    r->arena = a;
     r->shard = s;
     r->agent = c->agent;
     r->live = live;
@@ -485,7 +486,7 @@ void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_
         run_set_state(r, RUN_TASK);
         live->run = r;
         c->send.message = NULL; /* the run may be over before the call is */
-        if ((r->task_before = before) && !dgm_record_event(before, r->arena, &event, NULL))
+        if ((r->task_before = before) && !dgm_record_event(before, r->base.arena, &event, NULL))
             r->input.task = event.task;
     } else {
         r->caller = c;
@@ -493,6 +494,8 @@ void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_
     }
     if (!live && c->send.is_late)
         r->is_late = true;
+    r->has_no_note[DGM_RUN_TASK] = !live;
+    r->has_no_note[DGM_RUN_CONTEXT] = !live && !c->send.asked_context.n;
     if (dgm_core_history_is_ready(r, !live && !c->send.asked_context.n))
         dgm_core_run_begin(r);
     else if (r->is_late)
@@ -518,7 +521,8 @@ bool dgm_core_run_resume(struct live *l)
     const dgm_message *m = last_message_of_user(dgm_fold_task(l->fold));
     if (!m)
         return false;
-    struct call *c = dgm_call_new(s->core, CALL_SEND, l->owner); /* as a run is made of it */
+    struct call *c =
+        dgm_call_new(s->core, CALL_SEND, dgm_live_owner(l)); /* as a run is made of it */
     c->agent = l->agent;
     c->send.given = dgm_arena_new();
     c->send.message = dgm_new(c->send.given, dgm_message);
@@ -529,7 +533,7 @@ bool dgm_core_run_resume(struct live *l)
     l->run = r;
     r->input.is_resumed = true;
     if ((r->task_before = dgm_live_snapshot(l)) &&
-        !dgm_record_event(r->task_before, r->arena, &event, NULL))
+        !dgm_record_event(r->task_before, r->base.arena, &event, NULL))
         r->input.task = event.task;
     dgm_resume_run(r);
     return true;
@@ -551,7 +555,7 @@ void dgm_core_run_make_task(struct run *r)
     dgm_err err = {0};
     if (r->state != RUN_UNDECIDED && r->state != RUN_ABANDONED)
         return;
-    r->now = dgm_loop_unix_ms();
+    r->shard->now = dgm_loop_unix_ms();
     r->scratch = r->shard->spare ? dgm_take(r->shard->spare) : dgm_arena_new();
     dgm_code rc = run_create_task(r, NULL, &err);
     return_scratch(r);

@@ -70,7 +70,7 @@ static dgm_message *fill_message(struct run *r, const dgm_message *m, bool in_ta
     filled->task_id = in_task ? r->input.task_id : (dgm_str){0};
     if (filled->role == DGM_ROLE_UNSPECIFIED)
         filled->role = DGM_ROLE_AGENT;
-    dgm_guard_content(&r->guard, r->scratch, &filled->metadata, &filled->parts);
+    dgm_guard_content(&r->shard->guard, r->scratch, &filled->metadata, &filled->parts);
     return filled;
 }
 
@@ -86,7 +86,7 @@ static void fill_status(struct run *r, dgm_status *s)
               (content == DGM_STATUS_COMPLETE && !dgm_metadata_has_type(m->metadata))))
         dgm_message_stamp(r->scratch, m);
     if (!s->timestamp.n)
-        s->timestamp = dgm_time_text(r->scratch, r->now);
+        s->timestamp = dgm_time_text(r->scratch, r->shard->now);
 }
 
 /* The text parts, concatenated. */
@@ -137,7 +137,7 @@ static dgm_task *fill_task(struct run *r, const dgm_task *from)
     t->id = r->input.task_id;
     t->context_id = r->input.context_id;
     fill_status(r, &t->status);
-    dgm_guard_task(&r->guard, r->scratch, t);
+    dgm_guard_task(&r->shard->guard, r->scratch, t);
     if (t->status.state == DGM_STATE_FAILED)
         t->metadata = fill_failure(r, &t->status, t->metadata);
     t->history = fill_history(r, t->history);
@@ -153,7 +153,7 @@ static dgm_internal *fill_internal(struct run *r, const dgm_internal *from)
     if (i->message)
         dgm_message_stamp(r->scratch, i->message);
     if (!i->timestamp.n)
-        i->timestamp = dgm_time_text(r->scratch, r->now);
+        i->timestamp = dgm_time_text(r->scratch, r->shard->now);
     return i;
 }
 
@@ -169,7 +169,7 @@ dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e)
         u->task_id = r->input.task_id;
         u->context_id = r->input.context_id;
         fill_status(r, &u->status);
-        u->metadata = dgm_guard_metadata(&r->guard, r->scratch, u->metadata, true);
+        u->metadata = dgm_guard_metadata(&r->shard->guard, r->scratch, u->metadata, true);
         if (u->status.state == DGM_STATE_FAILED)
             u->metadata = fill_failure(r, &u->status, u->metadata);
         break;
@@ -181,8 +181,8 @@ dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e)
         u->context_id = r->input.context_id;
         if (!u->artifact.artifact_id.n)
             u->artifact.artifact_id = dgm_uuid7_in(r->scratch);
-        dgm_guard_content(&r->guard, r->scratch, &u->artifact.metadata, &u->artifact.parts);
-        u->metadata = dgm_guard_metadata(&r->guard, r->scratch, u->metadata, true);
+        dgm_guard_content(&r->shard->guard, r->scratch, &u->artifact.metadata, &u->artifact.parts);
+        u->metadata = dgm_guard_metadata(&r->shard->guard, r->scratch, u->metadata, true);
         break;
     }
     case DGM_EVENT_INTERNAL: filled.internal = fill_internal(r, e->internal); break;

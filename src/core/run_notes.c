@@ -62,7 +62,7 @@ static dgm_note run_note_of(const struct run *r, dgm_arena *a, dgm_run_scope sco
     return (dgm_note){.owner = {r->input.tenant, r->input.principal},
                       .kind =
                           is_of_task ? DGM_STR(RUN_NOTE_KIND_TASK) : DGM_STR(RUN_NOTE_KIND_CONTEXT),
-                      .name = dgm_arena_printf(a, "%.*s/%.*s", DGM_P(r->agent->id), DGM_P(id))};
+                      .name = dgm_arena_join(a, dgm_arena_join(a, r->agent->id, DGM_STR("/")), id)};
 }
 
 static void on_run_note_stored(dgm_code code, const dgm_err *err, void *arg)
@@ -83,6 +83,7 @@ void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_note note = run_note_of(r, a, scope);
     struct run_note *n = run_note_new(r, arg);
+    r->has_no_note[scope] = false;
     note.text = text;
     note.expires_ms = keep_ms ? dgm_loop_unix_ms() + keep_ms + RUN_NOTE_WAIT_MS : 0;
     n->stored = stored;
@@ -98,13 +99,23 @@ static void on_run_note_found(dgm_code code, dgm_str text, const dgm_err *err, v
     free(n);
 }
 
+/* The store need not be asked. */
+static void on_run_note_absent(void *arg)
+{
+    on_run_note_found(DGM_OK, (dgm_str){0}, NULL, arg);
+}
+
 void dgm_core_run_recall(dgm_run *base, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
                          void *arg)
 {
     struct run *r = (struct run *)(void *)base;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_note note = run_note_of(r, a, scope);
     struct run_note *n = run_note_new(r, arg);
     n->found = found;
+    if (r->has_no_note[scope]) {
+        dgm_loop_post(r->shard->loop, on_run_note_absent, n);
+        return;
+    }
+    dgm_note note = run_note_of(r, a, scope);
     dgm_core_get_note(r->shard->core, note.owner, note.kind, note.name, on_run_note_found, n);
 }

@@ -55,7 +55,7 @@ static dgm_code send_check(const struct live *l, const struct call *c, dgm_err *
 {
     const dgm_core_limits *max = &l->shard->limits;
     if (l->state == LIVE_BROKEN) {
-        *err = *l->store_fault;
+        *err = *l->rare->store_fault;
         return err->code;
     }
     if (c->send.asked_context.n && !dgm_str_eq(c->send.asked_context, l->context_id))
@@ -67,10 +67,10 @@ static dgm_code send_check(const struct live *l, const struct call *c, dgm_err *
                         "the task has ended: send a message without its id, in the same context");
     if (l->shard->core->draining)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
-    if (l->run && l->calls.n_queued >= max->queued_messages)
+    if (l->run && l->rare->n_queued >= max->queued_messages)
         return dgm_fail(err, DGM_UNSUPPORTED_OPERATION, NULL,
                         "the task is working and %u messages wait for it: send it later",
-                        l->calls.n_queued);
+                        l->rare->n_queued);
     if (l->log->bytes >= max->log_bytes || l->log->last >= max->log_records)
         return dgm_fail(err, DGM_TOO_LARGE, NULL,
                         "the log of the task is at its limit: send a message without its id, in "
@@ -84,7 +84,7 @@ static dgm_code send_append_message(struct live *l, struct call *c, dgm_message 
 {
     m->context_id = l->context_id;
     m->task_id = l->id;
-    dgm_send_mark_message(a, l->owner, m);
+    dgm_send_mark_message(a, dgm_live_owner(l), m);
     dgm_internal accepted = {.kind = DGM_INTERNAL_MESSAGE,
                              .task_id = l->id,
                              .message = m,
@@ -167,12 +167,12 @@ void dgm_send_to_task(struct live *l, struct call *c)
         l->held--;
         return;
     }
-    struct call **at = &l->calls.queued;
+    struct call **at = &dgm_live_rare(l)->queued;
     while (*at)
         at = &(*at)->next;
     c->next = NULL;
     *at = c;
-    l->calls.n_queued++;
+    dgm_live_rare(l)->n_queued++;
     c->send.queue = l;
     dgm_deadline_start(l->shard, c);
 }

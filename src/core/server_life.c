@@ -279,8 +279,10 @@ static void drain_release_idle(struct shard *s)
         for (dgm_table_node *at = s->lives.slots[i], *next; at; at = next) {
             struct live *l = (struct live *)(void *)at;
             next = at->next;
-            dgm_call_refuse_all(&l->calls.queued, &err);
-            l->calls.n_queued = 0;
+            if (l->rare->queued) {
+                dgm_call_refuse_all(&dgm_live_rare(l)->queued, &err);
+                dgm_live_rare(l)->n_queued = 0;
+            }
             dgm_live_free_if_idle(l);
         }
     }

@@ -12,14 +12,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* ---- what few Tasks need ------------------------------------------------------------------------------- */
+
+static const struct rare no_rare;
+
+struct rare *dgm_fold_rare(dgm_fold *f)
+{
+    if (f->rare == &no_rare)
+        f->rare = dgm_xcalloc(1, sizeof *f->rare);
+    return (struct rare *)(uintptr_t)f->rare;
+}
+
+static void free_rare(dgm_fold *f)
+{
+    if (f->rare == &no_rare)
+        return;
+    struct rare *x = dgm_fold_rare(f);
+    dgm_map_done(&x->messages);
+    free(x->stale);
+    free(x->passed);
+    free(x->warning);
+    free(x);
+}
+
 /* ---- faults ----------------------------------------------------------------------------------------- */
 
 void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text)
 {
-    f->n_warnings++;
-    if (!f->warning)
-        f->warning = dgm_xcalloc(1, sizeof *f->warning);
-    dgm_fail(f->warning, DGM_INVALID_AGENT_RESPONSE, at, "%s", text);
+    struct rare *x = dgm_fold_rare(f);
+    x->n_warnings++;
+    if (!x->warning)
+        x->warning = dgm_xcalloc(1, sizeof *x->warning);
+    dgm_fail(x->warning, DGM_INVALID_AGENT_RESPONSE, at, "%s", text);
 }
 
 /* A fault of the agent: an error, or of a foreign agent a warning. */
@@ -239,7 +263,7 @@ static dgm_code add_task(dgm_fold *f, const dgm_task *t, dgm_author author, dgm_
     for (size_t i = 0, before = f->task.history.n; i < t->history.n; i++) {
         const dgm_message *m = &t->history.at[i];
         if ((!before || dgm_fold_find_message(f, m->message_id) >= before) &&
-            !(f->n_passed && dgm_fold_has_passed(f, m)))
+            !(f->rare->n_passed && dgm_fold_has_passed(f, m)))
             dgm_fold_add_message(f, m);
     }
     if (legal)
@@ -274,6 +298,7 @@ dgm_fold *dgm_fold_new(dgm_fold_options options)
     f->task.context_id = options.context_id;
     f->has_lent_id = f->has_lent_context = options.task_id.n > 0;
     f->arena = dgm_arena_new_small(DGM_FOLD_FIRST_BYTES);
+    f->rare = &no_rare;
     return f;
 }
 
@@ -290,12 +315,9 @@ void dgm_fold_free(dgm_fold *f)
     free(f->task.artifacts.at);
     free(f->slots);
     free(f->task.history.at);
-    free(f->stale);
-    free(f->warning);
-    free(f->passed);
+    free_rare(f);
     dgm_fold_free_members(f->metadata);
     dgm_map_done(&f->artifacts);
-    dgm_map_done(&f->messages);
     dgm_arena_free(f->arena);
     free(f);
 }
@@ -344,13 +366,13 @@ dgm_fold_artifact dgm_fold_artifact_of(const dgm_fold *f, dgm_str artifact_id)
 
 size_t dgm_fold_n_warnings(const dgm_fold *f)
 {
-    return f->n_warnings;
+    return f->rare->n_warnings;
 }
 
 const dgm_err *dgm_fold_warning(const dgm_fold *f)
 {
     static const dgm_err none = {0};
-    return f->warning ? f->warning : &none;
+    return f->rare->warning ? f->rare->warning : &none;
 }
 
 dgm_fold_cost dgm_fold_cost_of(const dgm_fold *f)

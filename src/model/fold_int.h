@@ -32,6 +32,17 @@ struct slot {
     bool queued; /* is in the fold's list of stale ones */
 };
 
+/* What few Tasks need; made with the first of them. */
+struct rare {
+    dgm_map messages; /* messageId -> index of the last one in the history, once they are many */
+    uint32_t *stale;  /* artifacts whose metadata changed since somebody looked */
+    uint64_t *passed; /* ids of messages that were shown and not stored */
+    dgm_err *warning; /* made when there is one */
+    uint32_t n_stale, stale_cap;
+    uint32_t n_passed, passed_cap; /* all so far; of the list */
+    uint32_t n_warnings;
+};
+
 /* A task that waits has little else in memory: what counts list entries or the bytes of one record is
  * small enough for 32 bits (DGM_MAX_LIST_ITEMS, DGM_MAX_RECORD_BYTES). */
 struct dgm_fold {
@@ -47,27 +58,22 @@ struct dgm_fold {
     uint32_t message_bytes, status_extra_bytes, extra_bytes;
     uint32_t artifacts_cap; /* of slots too */
     uint32_t history_cap;
-    uint32_t n_stale, stale_cap;
-    uint32_t n_warnings;
-    uint32_t n_passed, passed_cap; /* all so far; of the list */
-    struct members *metadata;      /* or NULL */
+    struct members *metadata; /* or NULL */
     struct slot *slots;
-    dgm_map artifacts; /* artifactId -> index */
-    dgm_map messages;  /* messageId -> index of the last one in the history, once they are many */
-    uint32_t *stale;   /* artifacts whose metadata changed since somebody looked */
-    uint64_t *passed;  /* ids of messages that were shown and not stored */
-    size_t grown;      /* of the arena, in this event: room for texts, which is not copied */
-    dgm_err *warning;  /* made when there is one */
+    dgm_map artifacts;       /* artifactId -> index */
+    const struct rare *rare; /* to read; never NULL. dgm_fold_rare() to write */
+    size_t grown;            /* of the arena, in this event: room for texts, which is not copied */
     dgm_fold_cost cost;
 };
 
 /* Room for what a task of few words says. */
-#define DGM_FOLD_FIRST_BYTES 184
+#define DGM_FOLD_FIRST_BYTES 176
 
 /* Below this it is not worth tidying up. */
 #define DGM_FOLD_GARBAGE_FLOOR ((size_t)64 << 10)
 
 /* fold.c */
+struct rare *dgm_fold_rare(dgm_fold *f);
 void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text);
 
 /* fold_keep.c: these functions cannot fail; the caller checked the limits before. */

@@ -180,9 +180,10 @@ static const dgm_json *object_of(dgm_fold *f, struct members *m)
 
 static void index_messages(dgm_fold *f)
 {
-    dgm_map_done(&f->messages);
+    dgm_map *messages = &dgm_fold_rare(f)->messages;
+    dgm_map_done(messages);
     for (size_t i = 0; i < f->task.history.n; i++)
-        dgm_map_put(&f->messages, f->task.history.at[i].message_id, i);
+        dgm_map_put(messages, f->task.history.at[i].message_id, i);
 }
 
 /* What m points to must live in our arena. */
@@ -191,8 +192,8 @@ static void push_message(dgm_fold *f, dgm_message m)
     dgm_messages *h = &f->task.history;
     h->at = grow(f, 1, h->at, h->n, &f->history_cap, sizeof *h->at); /* mostly one */
     h->at[h->n++] = m;
-    if (f->messages.n)
-        dgm_map_put(&f->messages, m.message_id, h->n - 1);
+    if (f->rare->messages.n)
+        dgm_map_put(&dgm_fold_rare(f)->messages, m.message_id, h->n - 1);
     else if (h->n > FEW_MESSAGES)
         index_messages(f);
 }
@@ -200,8 +201,8 @@ static void push_message(dgm_fold *f, dgm_message m)
 size_t dgm_fold_find_message(const dgm_fold *f, dgm_str id)
 {
     const dgm_messages *h = &f->task.history;
-    if (f->messages.n) {
-        size_t *i = dgm_map_get(&f->messages, id);
+    if (f->rare->messages.n) {
+        size_t *i = dgm_map_get(&f->rare->messages, id);
         return i ? *i : h->n;
     }
     for (size_t i = h->n; i-- > 0;) {
@@ -249,17 +250,18 @@ static void remember_passed(dgm_fold *f, dgm_str id)
 {
     if (!id.n)
         return;
-    if (f->n_passed < PASSED_IDS)
-        f->passed = grow(f, 6, f->passed, f->n_passed, &f->passed_cap, sizeof *f->passed);
-    f->passed[f->n_passed++ % PASSED_IDS] = hash_of_id(id);
+    struct rare *x = dgm_fold_rare(f);
+    if (x->n_passed < PASSED_IDS)
+        x->passed = grow(f, 6, x->passed, x->n_passed, &x->passed_cap, sizeof *x->passed);
+    x->passed[x->n_passed++ % PASSED_IDS] = hash_of_id(id);
 }
 
 bool dgm_fold_has_passed(const dgm_fold *f, const dgm_message *m)
 {
-    size_t n = f->n_passed < PASSED_IDS ? f->n_passed : PASSED_IDS;
+    size_t n = f->rare->n_passed < PASSED_IDS ? f->rare->n_passed : PASSED_IDS;
     uint64_t hash = m->role == DGM_ROLE_AGENT && m->message_id.n ? hash_of_id(m->message_id) : 0;
     for (size_t i = 0; hash && i < n; i++) {
-        if (f->passed[i] == hash)
+        if (f->rare->passed[i] == hash)
             return true;
     }
     return false;
@@ -372,8 +374,9 @@ static void mark_stale(dgm_fold *f, size_t i)
     if (f->slots[i].queued)
         return;
     f->slots[i].queued = true;
-    f->stale = grow(f, 6, f->stale, f->n_stale, &f->stale_cap, sizeof *f->stale);
-    f->stale[f->n_stale++] = (uint32_t)i;
+    struct rare *x = dgm_fold_rare(f);
+    x->stale = grow(f, 6, x->stale, x->n_stale, &x->stale_cap, sizeof *x->stale);
+    x->stale[x->n_stale++] = (uint32_t)i;
 }
 
 size_t dgm_fold_open_artifact(dgm_fold *f, dgm_str id)
@@ -570,7 +573,8 @@ void dgm_fold_tidy(dgm_fold *f)
     dgm_task *t = &f->task;
     f->arena = dgm_arena_new();
     f->garbage = 0;
-    f->n_stale = 0;
+    if (f->rare->n_stale)
+        dgm_fold_rare(f)->n_stale = 0;
     dgm_map_done(&f->artifacts);
     if (!f->has_lent_id)
         t->id = dgm_arena_dup(f->arena, t->id);
@@ -592,7 +596,7 @@ void dgm_fold_tidy(dgm_fold *f)
     }
     for (size_t i = 0; i < t->history.n; i++)
         t->history.at[i] = keep_message(f, &t->history.at[i]);
-    if (f->messages.n)
+    if (f->rare->messages.n)
         index_messages(f);
     for (size_t i = 0; i < t->artifacts.n; i++)
         move_artifact(f, i);
@@ -607,12 +611,14 @@ const dgm_task *dgm_fold_task(dgm_fold *f)
 {
     if (f->metadata && f->metadata->stale)
         f->task.metadata = object_of(f, f->metadata);
-    for (size_t i = 0; i < f->n_stale; i++) {
-        struct slot *slot = &f->slots[f->stale[i]];
+    for (size_t i = 0; i < f->rare->n_stale; i++) {
+        uint32_t index = f->rare->stale[i];
+        struct slot *slot = &f->slots[index];
         slot->queued = false;
         if (slot->metadata && slot->metadata->stale)
-            f->task.artifacts.at[f->stale[i]].metadata = object_of(f, slot->metadata);
+            f->task.artifacts.at[index].metadata = object_of(f, slot->metadata);
     }
-    f->n_stale = 0;
+    if (f->rare->n_stale)
+        dgm_fold_rare(f)->n_stale = 0;
     return f->has_task ? &f->task : NULL;
 }

@@ -17,11 +17,11 @@
 #include <stdatomic.h>
 
 typedef struct dgm_record_head {
-    uint64_t seq;         /* its place in the log, from 1 */
-    int64_t time;         /* when it was appended, in Unix milliseconds */
-    uint32_t turn;        /* the exchange within the task it belongs to */
-    dgm_event_kind kind;  /* of the event */
-    dgm_task_state state; /* of a task or a status-update; UNKNOWN for all others */
+    uint64_t seq;             /* its place in the log, from 1 */
+    int64_t time;             /* when it was appended, in Unix milliseconds */
+    uint32_t turn;            /* the exchange within the task it belongs to */
+    dgm_event_kind kind : 8;  /* of the event */
+    dgm_task_state state : 8; /* of a task or a status-update; UNKNOWN for all others */
 } dgm_record_head;
 
 /* What a record is in another dialect. */

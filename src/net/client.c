@@ -29,6 +29,8 @@
 #define RELEASED_BYTES ((size_t)16 << 10)
 /* Connections that wait for the next request, per pool. */
 #define MAX_KEPT 64L
+/* Handles of libcurl likewise: making one takes as long as reading a hundred events. */
+#define MAX_SPARE 16
 
 /* CURLE_TOO_LARGE, which older headers do not have: a header line over libcurl's own limit, 100 kB. */
 #define TOO_LARGE_SINCE_8_6 100
@@ -40,6 +42,9 @@ struct pool {
     uv_timer_t sweep_timer;
     CURL *sweep; /* NULL: no sweep is under way */
     size_t n_fetches, n_sockets;
+    CURL *spare[MAX_SPARE]; /* of requests that have ended, for the next ones */
+    size_t n_spare;
+    char *last_url, *last_target; /* of the last request: the next one often has the same */
 };
 
 struct dgm_client {
@@ -71,7 +76,7 @@ struct dgm_fetch {
     uv_timer_t timer;
     uint64_t started, active; /* by uv_now */
     size_t body_read, body_n, head_n;
-    char *target; /* "host:port", for sentences */
+    const char *target; /* "host:port", for sentences */
     dgm_fetch_header *headers;
     size_t n_headers, headers_room;
     int status;
@@ -155,13 +160,23 @@ static void url_done(struct url *u)
 
 static void pool_watch_idle(struct pool *pool);
 
+/* As new: options, and what libcurl knows of the request. Connections are those of the pool. */
+static void easy_release(struct pool *pool, CURL *easy)
+{
+    curl_multi_remove_handle(pool->multi, easy);
+    if (pool->n_spare == MAX_SPARE) {
+        curl_easy_cleanup(easy);
+        return;
+    }
+    curl_easy_reset(easy);
+    pool->spare[pool->n_spare++] = easy;
+}
+
 static void fetch_free(dgm_fetch *f)
 {
     dgm_client *c = f->client;
-    if (f->easy) {
-        curl_multi_remove_handle(f->pool->multi, f->easy);
-        curl_easy_cleanup(f->easy);
-    }
+    if (f->easy)
+        easy_release(f->pool, f->easy);
     curl_slist_free_all(f->lines);
     *f->here = f->next;
     if (f->next)
@@ -668,6 +683,10 @@ static void client_free_pools(dgm_client *c)
     }
     for (size_t i = 0; i < 2; i++) {
         pool_end_sweep(pools[i]);
+        while (pools[i]->n_spare)
+            curl_easy_cleanup(pools[i]->spare[--pools[i]->n_spare]);
+        free(pools[i]->last_url);
+        free(pools[i]->last_target);
         curl_multi_cleanup(pools[i]->multi);
         uv_close((uv_handle_t *)&pools[i]->timer, client_on_timer_closed);
         uv_close((uv_handle_t *)&pools[i]->sweep_timer, client_on_timer_closed);
@@ -877,15 +896,39 @@ static void fetch_copy(dgm_fetch *f, const dgm_fetch_options *o)
     f->lines = curl_slist_append(f->lines, "Expect:"); /* no waiting for 100 */
     for (size_t i = 0; i < o->n_headers; i++) {
         const dgm_fetch_header *h = &o->headers[i];
+        dgm_str name = dgm_arena_join(a, h->name, h->value.n ? DGM_STR(": ") : DGM_STR(";"));
         if (!h->name.n || has_line_end(h->name) || has_line_end(h->value))
             fetch_fail(f, DGM_FETCH_BAD_URL,
                        DGM_STR("a header of the request has a line end or no name"));
         else
-            f->lines = curl_slist_append(
-                f->lines, dgm_arena_printf(a, h->value.n ? "%.*s: %.*s" : "%.*s;%.*s",
-                                           DGM_P(h->name), DGM_P(h->value))
-                              .p);
+            f->lines = curl_slist_append(f->lines, dgm_arena_join(a, name, h->value).p);
     }
+}
+
+static char *client_copy(dgm_str text)
+{
+    return memcpy(dgm_xmalloc(text.n + 1), text.p, text.n + 1);
+}
+
+static void fetch_set_target(dgm_fetch *f)
+{
+    struct pool *pool = f->pool;
+    struct url url = {0};
+    if (pool->last_url && strcmp(pool->last_url, f->o.url) == 0) {
+        f->target = dgm_arena_dup(f->arena, dgm_str_from(pool->last_target)).p;
+        return;
+    }
+    if (url_parse(f->o.url, &url)) {
+        dgm_str target = dgm_arena_printf(f->arena, "%s:%s", url.host, url.port);
+        f->target = target.p;
+        free(pool->last_url);
+        free(pool->last_target);
+        pool->last_url = client_copy(dgm_str_from(f->o.url));
+        pool->last_target = client_copy(target);
+    } else {
+        fetch_fail(f, DGM_FETCH_BAD_URL, DGM_STR("it is not an http or https URL"));
+    }
+    url_done(&url);
 }
 
 dgm_fetch *dgm_fetch_start(dgm_client *c, const dgm_fetch_options *options,
@@ -893,7 +936,6 @@ dgm_fetch *dgm_fetch_start(dgm_client *c, const dgm_fetch_options *options,
 {
     dgm_arena *a = dgm_arena_new_small(1024);
     dgm_fetch *f = dgm_new(a, dgm_fetch);
-    struct url url = {0};
     f->arena = a;
     f->client = c;
     f->pool = options->is_guarded ? &c->guarded : &c->open;
@@ -910,13 +952,9 @@ dgm_fetch *dgm_fetch_start(dgm_client *c, const dgm_fetch_options *options,
     f->timer.data = f;
     f->started = f->active = uv_now(c->loop);
     fetch_copy(f, options);
-    if (url_parse(f->o.url, &url))
-        f->target = (char *)(uintptr_t)dgm_arena_printf(a, "%s:%s", url.host, url.port).p;
-    else
-        fetch_fail(f, DGM_FETCH_BAD_URL, DGM_STR("it is not an http or https URL"));
-    url_done(&url);
+    fetch_set_target(f);
     if (!f->failed) {
-        f->easy = curl_easy_init();
+        f->easy = f->pool->n_spare ? f->pool->spare[--f->pool->n_spare] : curl_easy_init();
         fetch_prepare(f);
     }
     fetch_todo(f, f->failed ? TODO_FAIL : TODO_START);
@@ -949,8 +987,11 @@ void dgm_fetch_release(dgm_fetch *f)
         limits->total_ms = total;
     if (!limits->body_bytes || limits->body_bytes > most)
         limits->body_bytes = most;
-    f->paused = false;
-    fetch_todo(f, TODO_RESUME);
+    if (f->paused)
+        dgm_fetch_resume(f); /* which looks at the limits, too */
+    else if (!uv_is_active((uv_handle_t *)&f->timer) ||
+             uv_timer_get_due_in(&f->timer) > RELEASED_MS)
+        uv_timer_start(&f->timer, on_deadline, RELEASED_MS, 0);
 }
 
 void dgm_fetch_pause(dgm_fetch *f)

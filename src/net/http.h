@@ -130,6 +130,7 @@ void dgm_http_set_budget(dgm_http_exchange *x, dgm_http_budget *b);
  * DGM_HTTP_PEERS: loopback and unix sockets, behind which there may be anybody. */
 #define DGM_HTTP_PEERS 1024
 size_t dgm_http_peer(const dgm_http_exchange *x);
+void *dgm_http_user(const dgm_http_exchange *x); /* of the server's handler */
 /* Memory that lives as long as the exchange, whatever is forgotten. */
 void *dgm_http_alloc(dgm_http_exchange *x, size_t n);               /* zeroed */
 const char *dgm_http_keep_text(dgm_http_exchange *x, dgm_str text); /* a copy, terminated */

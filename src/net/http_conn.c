@@ -15,7 +15,7 @@
 
 static void shard_set_tick(http_shard *s, uint64_t when)
 {
-    uint64_t now = uv_now(s->tick.uv.loop);
+    uint64_t now = uv_now(&s->loop->uv);
     if (when >= s->armed || s->closing)
         return;
     s->armed = when;
@@ -36,7 +36,7 @@ void dgm_http_conn_set_timer(http_conn *c, enum http_timer kind)
     c->timer = kind;
     if (kind) {
         struct http_timers *t = &s->timers[kind];
-        c->deadline = uv_now(s->tick.uv.loop) + s->server->waits_ms[kind];
+        c->deadline = uv_now(&s->loop->uv) + s->server->waits_ms[kind];
         c->t_prev = t->last;
         c->t_next = NULL;
         *(t->last ? &t->last->t_next : &t->first) = c;
@@ -48,7 +48,7 @@ void dgm_http_conn_set_timer(http_conn *c, enum http_timer kind)
 void dgm_http_on_tick(void *arg)
 {
     http_shard *s = arg;
-    uint64_t now = uv_now(s->tick.uv.loop), next = UINT64_MAX;
+    uint64_t now = uv_now(&s->loop->uv), next = UINT64_MAX;
     s->armed = UINT64_MAX;
     for (enum http_timer kind = T_HEADERS; kind < N_TIMERS; kind++) {
         http_conn *c;
@@ -100,9 +100,15 @@ void dgm_http_conn_set_state(http_conn *c, enum http_conn_state to)
 
 /* ---- small things ------------------------------------------------------------------------------------------ */
 
+/* The bytes for the socket. */
+static inline dgm_out *conn_wire(http_conn *c)
+{
+    return c->tls ? dgm_tls_wire(c->tls) : &c->out;
+}
+
 size_t dgm_http_conn_backlog(const http_conn *c)
 {
-    return c->out.n + (c->tls ? c->wire->n : 0);
+    return c->out.n + (c->tls ? dgm_tls_wire(c->tls)->n : 0);
 }
 
 /* ---- reading requests ---------------------------------------------------------------------------------------- */
@@ -172,24 +178,26 @@ static void conn_read_bytes(http_conn *c, const char *p, size_t n)
     size_t used = c->ahead ? 0 : conn_parse(c, p, n), left = n - used;
     if (!left || c->state >= CONN_CLOSING)
         return;
-    if (c->ahead_at) { /* else a peer that is always ahead would make it grow for ever */
-        memmove(c->ahead, c->ahead + c->ahead_at, c->ahead_n - c->ahead_at);
-        c->ahead_n -= c->ahead_at;
-        c->ahead_at = 0;
+    struct http_ahead *a = c->ahead;
+    if (a && a->at) { /* else a peer that is always ahead would make it grow for ever */
+        a->n -= a->at;
+        memmove(a->bytes, a->bytes + a->at, a->n);
+        a->at = 0;
     }
-    c->ahead = dgm_xrealloc(c->ahead, c->ahead_n + left);
-    memcpy(c->ahead + c->ahead_n, p + used, left);
-    c->ahead_n += (uint32_t)left;
+    size_t n_before = a ? a->n : 0;
+    a = c->ahead = dgm_xrealloc(a, sizeof *a + n_before + left);
+    memcpy(a->bytes + n_before, p + used, left);
+    *a = (struct http_ahead){.n = (uint32_t)(n_before + left)};
 }
 
 /* The bytes that came behind the last request. */
 static void conn_parse_ahead(http_conn *c)
 {
-    c->ahead_at += (uint32_t)conn_parse(c, c->ahead + c->ahead_at, c->ahead_n - c->ahead_at);
-    if (c->ahead_at == c->ahead_n || c->state >= CONN_CLOSING) {
-        free(c->ahead);
+    struct http_ahead *a = c->ahead;
+    a->at += (uint32_t)conn_parse(c, a->bytes + a->at, a->n - a->at);
+    if (a->at == a->n || c->state >= CONN_CLOSING) {
+        free(a);
         c->ahead = NULL;
-        c->ahead_at = c->ahead_n = 0;
     }
 }
 
@@ -231,7 +239,6 @@ void dgm_http_conn_close(http_conn *c)
     if (c->tls)
         dgm_tls_free(c->tls);
     c->tls = NULL;
-    c->wire = &c->out;
     free(c->ahead);
     c->ahead = NULL;
     uv_close((uv_handle_t *)&c->poll, on_conn_closed);
@@ -250,7 +257,7 @@ void dgm_http_conn_lost(http_conn *c)
 /* 1 all sent, 0 the kernel takes no more now, -1 the peer is gone */
 static int conn_write(http_conn *c)
 {
-    dgm_out *wire = c->wire;
+    dgm_out *wire = conn_wire(c);
     struct iovec iov[WRITE_PARTS];
     while (wire->n) {
         struct msghdr m = {.msg_iov = iov, .msg_iovlen = dgm_out_front(wire, iov, WRITE_PARTS)};
@@ -304,7 +311,7 @@ static void conn_start_linger(http_conn *c)
     if (c->tls && c->state == CONN_CLOSING) {
         dgm_http_conn_set_state(c, CONN_TLS_END);
         dgm_tls_end(c->tls);
-        if (c->wire->n && conn_write(c) == 0)
+        if (conn_wire(c)->n && conn_write(c) == 0)
             return; /* flush comes again when there is room */
     }
     if (c->eof) {
@@ -333,9 +340,9 @@ void dgm_http_conn_update(http_conn *c)
     }
     if (c->state >= CONN_DEAD)
         return;
-    sent = c->wire->n == 0;
+    sent = conn_wire(c)->n == 0;
 
-    bool reads = !c->eof && c->ahead_n - c->ahead_at < AHEAD_BYTES;
+    bool reads = !c->eof && (!c->ahead || c->ahead->n - c->ahead->at < AHEAD_BYTES);
     uint8_t events = (reads ? UV_READABLE : UV_PRIORITIZED) | (sent ? 0 : UV_WRITABLE);
     if (events != c->events) {
         c->events = events;
@@ -359,7 +366,6 @@ static void conn_read_tls(http_conn *c, const char *p, size_t n)
     if (!c->has_tls_bytes && *p >= 'A' && *p <= 'Z') {
         dgm_tls_free(c->tls); /* a plain request gets a plain response */
         c->tls = NULL;
-        c->wire = &c->out;
         dgm_http_conn_refuse(c, 400, "this port uses HTTPS");
         return;
     }
@@ -378,7 +384,7 @@ static void conn_read_tls(http_conn *c, const char *p, size_t n)
         }
         break;
     }
-    if (c->wire->n)
+    if (conn_wire(c)->n)
         dgm_loop_at_turn_end(c->shard->loop, &c->turn);
 }
 
@@ -427,14 +433,13 @@ void dgm_http_conn_new(http_shard *s, int fd, size_t peer)
         return;
     }
     c = dgm_xcalloc(1, sizeof *c);
-    if (uv_poll_init(s->tick.uv.loop, &c->poll, fd) != 0) {
+    if (uv_poll_init(&s->loop->uv, &c->poll, fd) != 0) {
         close(fd);
         free(c);
         return;
     }
     c->poll.data = c;
     c->shard = s;
-    c->wire = &c->out;
     c->fd = fd;
     c->number = ++s->n_accepted;
     c->is_loopback = peer == DGM_HTTP_PEERS;
@@ -456,7 +461,5 @@ void dgm_http_conn_new(http_shard *s, int fd, size_t peer)
         dgm_http_conn_lost(c);
         return;
     }
-    if (c->tls)
-        c->wire = dgm_tls_wire(c->tls);
     dgm_http_conn_update(c);
 }

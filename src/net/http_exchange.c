@@ -7,7 +7,8 @@
 #define REQUEST_BYTES ((size_t)3008) /* a message of a few words, read and answered */
 #define SPARE_ARENA_BYTES ((size_t)8 << 10)
 #define SMALL_ARENA_BYTES                                                                          \
-    ((size_t)496) /* the first block of the arena after a request was forgotten */
+    ((size_t)496)                /* the first block of the arena after a request was forgotten */
+#define MORE_BYTES ((size_t)176) /* likewise of allocations that `room` is too small for */
 #define COPY_BYTES ((size_t)4 << 10) /* up to here a copy is cheaper than a part of its own */
 
 /* ---- arenas ------------------------------------------------------------------------------------------------- */
@@ -264,7 +265,7 @@ bool dgm_http_exchange_admit(http_conn *c)
 static dgm_arena *exchange_more(dgm_http_exchange *x)
 {
     if (!x->more)
-        x->more = dgm_arena_new_small(SMALL_ARENA_BYTES);
+        x->more = dgm_arena_new_small(MORE_BYTES);
     return x->more;
 }
 
@@ -343,19 +344,21 @@ void dgm_http_forget_request(dgm_http_exchange *x)
         const dgm_http_request *r = &x->in->request;
         if (x->state < EXCHANGE_RESPONDING && x->n_also)
             exchange_copy_headers(x);
-        struct http_left *l = dgm_http_alloc(x, sizeof *l + r->target.n);
+        _Static_assert(DGM_MAX_HTTP_HEADER_BYTES <= UINT16_MAX, "a target has more bytes");
+        size_t size = offsetof(struct http_left, target) + r->target.n;
+        struct http_left *l = dgm_http_alloc(x, size > sizeof *l ? size : sizeof *l);
         *l = (struct http_left){.method = r->method.p, /* llhttp's own */
-                                .target_n = (uint32_t)r->target.n,
+                                .target_n = (uint16_t)r->target.n,
                                 .is_loopback = r->is_loopback,
                                 .is_tls = r->is_tls};
         memcpy(l->target, r->target.p, r->target.n);
         /* the path of a target without one is not in it */
         l->has_path = (uintptr_t)r->path.p - (uintptr_t)r->target.p <= r->target.n;
-        l->path_at = l->has_path ? (uint32_t)(r->path.p - r->target.p) : 0;
-        l->path_n = (uint32_t)r->path.n;
+        l->path_at = l->has_path ? (uint16_t)(r->path.p - r->target.p) : 0;
+        l->path_n = (uint16_t)r->path.n;
         l->has_query = r->query.p;
-        l->query_at = l->has_query ? (uint32_t)(r->query.p - r->target.p) : 0;
-        l->query_n = (uint32_t)r->query.n;
+        l->query_at = l->has_query ? (uint16_t)(r->query.p - r->target.p) : 0;
+        l->query_n = (uint16_t)r->query.n;
         x->left = l;
         x->forgotten = true;
     }
@@ -383,6 +386,11 @@ void dgm_http_add_headers(dgm_http_exchange *x, const dgm_http_header *headers, 
     }
     x->also = headers;
     x->n_also = (uint16_t)n;
+}
+
+void *dgm_http_user(const dgm_http_exchange *x)
+{
+    return x->shard->server->handler.user;
 }
 
 void **dgm_http_tag(dgm_http_exchange *x)

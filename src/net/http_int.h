@@ -40,7 +40,7 @@
 
 #define READ_BYTES ((size_t)64 << 10) /* one buffer per loop */
 #define PLAIN_BYTES ((size_t)16 << 10)
-#define KEEP_BYTES 304 /* a handler's notes on a request, and the rest of a forgotten one */
+#define KEEP_BYTES 280 /* a handler's notes on a request, and the rest of a forgotten one */
 #define KEEP_ALIGN 8
 #define SPARE_ARENAS 16 /* of requests that are answered in the same turn */
 /* Bodies from this size on are delivered for at most LARGE_NS per turn of the loop. Decoding one takes up to 20 ms, and
@@ -89,10 +89,11 @@ typedef struct http_conn {
     dgm_loop_turn turn;
     dgm_http_exchange *x; /* being read (HEAD, BODY) or answered (BUSY) */
     dgm_tls *tls;
-    dgm_out out;   /* plaintext, if there is TLS */
-    dgm_out *wire; /* for the socket: `out`, or the output of TLS */
-    char *ahead;   /* what came behind the request that is being answered */
-    uint32_t ahead_at, ahead_n;
+    dgm_out out; /* plaintext, if there is TLS */
+    struct http_ahead {
+        uint32_t n, at; /* bytes; those before `at` were parsed */
+        char bytes[];
+    } * ahead; /* what came behind the request that is being answered; NULL: nothing */
     int fd;
     uint32_t number;        /* of the shard's connections, for the trace */
     uint16_t peer;          /* see dgm_http_peer */
@@ -108,7 +109,7 @@ typedef struct http_conn {
 struct http_left {
     dgm_http_request *request; /* once somebody asked for it */
     const char *method;
-    uint32_t target_n, path_at, path_n, query_at, query_n; /* within target */
+    uint16_t target_n, path_at, path_n, query_at, query_n; /* within target */
     bool has_path, has_query;
     bool is_loopback, is_tls;
     char target[];
@@ -129,12 +130,12 @@ struct dgm_http_exchange {
     void *arg;                       /* of the watcher */
     void *tag;
     const dgm_http_header *also;
-    dgm_http_budget *budget;   /* besides the server's; NULL: none */
-    size_t charged;            /* to the budgets, for the arena and the body */
-    dgm_http_exchange *queued; /* the next one of the shard's queue */
+    dgm_http_budget *budget; /* besides the server's; NULL: none */
+    size_t charged;          /* to the budgets, for the arena and the body */
     union {
         size_t body_at; /* while it is read: bytes of its body when the timer was started */
-        uint64_t sent;  /* bytes of the answer's body */
+        dgm_http_exchange *queued; /* while it waits: the next one of the shard's queue */
+        uint64_t sent;             /* bytes of the answer's body */
     };
     uint32_t borrowed; /* pieces on their way; they may lie in the arena */
     uint16_t n_also;

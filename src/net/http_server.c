@@ -136,7 +136,7 @@ static void listener_open(http_shard *s)
     if (s->listen_fd < 0)
         return;
     s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (uv_poll_init(s->tick.uv.loop, &s->listener, s->listen_fd) != 0) {
+    if (uv_poll_init(&s->loop->uv, &s->listener, s->listen_fd) != 0) {
         dgm_http_report_refusal(s, 503, "cannot watch the listening socket");
         close(s->listen_fd);
         s->listen_fd = -1;

@@ -26,9 +26,6 @@
 /* The wall clock is seen to step back by a little: the cores of a virtual machine differ, somebody sets it
  * right. What happened later gets no earlier time then; a clock that is set back by more is believed. */
 #define CLOCK_JITTER_MS 1000
-/* A queue that was once long does not keep its memory. */
-#define QUEUE_KEEP 1024
-
 static _Thread_local dgm_loop *current;
 
 /* ---- the queue -------------------------------------------------------------------------------------------- */
@@ -48,7 +45,7 @@ static bool run_posted(dgm_loop *l)
     n = batch.n;
     for (size_t i = 0; i < n; i++)
         batch.at[i].fn(batch.at[i].arg);
-    if (batch.cap > QUEUE_KEEP) {
+    if (batch.cap > DGM_LOOP_KEEP_JOBS) {
         free(batch.at);
         batch = (struct dgm_loop_jobs){0};
     }
@@ -130,7 +127,7 @@ static bool end_turn(dgm_loop *l)
         node->fn(node->arg); /* node may be gone */
     }
     l->turn_running = NULL;
-    return any;
+    return dgm_loop_run_closed_timers(l) || any;
 }
 
 static void on_idle(uv_idle_t *h)
@@ -146,7 +143,7 @@ static void on_prepare(uv_prepare_t *h)
         run_posted(l);
     }
     end_turn(l);
-    if (l->posted_here || l->turn_first)
+    if (l->posted_here || l->turn_first || l->timers.closed.n || l->timers.is_due)
         uv_idle_start(&l->idle, on_idle);
     else
         uv_idle_stop(&l->idle);
@@ -154,7 +151,10 @@ static void on_prepare(uv_prepare_t *h)
 
 static void on_check(uv_check_t *h)
 {
-    end_turn(h->data);
+    dgm_loop *l = h->data;
+    if (l->timers.is_due)
+        dgm_loop_run_timers(l);
+    end_turn(l);
 }
 
 static void on_async(uv_async_t *h)
@@ -191,6 +191,7 @@ static void close_own_handles(dgm_loop *l)
     uv_close((uv_handle_t *)&l->check, NULL);
     uv_close((uv_handle_t *)&l->idle, NULL);
     uv_close((uv_handle_t *)&l->guard, NULL);
+    uv_close((uv_handle_t *)&l->timers.first, NULL);
     uv_run(&l->uv, UV_RUN_NOWAIT);
 }
 
@@ -202,6 +203,8 @@ static bool run_rest(dgm_loop *l)
         any = run_posted(l);
         any = end_turn(l) || any;
         uv_run(&l->uv, UV_RUN_NOWAIT);
+        if (!l->has_handles)
+            dgm_loop_run_timers(l);
     }
     return ran;
 }
@@ -263,6 +266,7 @@ static dgm_code loop_new(size_t index, dgm_loop **ret_loop, dgm_err *err)
     uv_check_init(&l->uv, &l->check);
     uv_idle_init(&l->uv, &l->idle);
     uv_timer_init(&l->uv, &l->guard);
+    dgm_loop_open_timers(l);
     l->uv.data = l;
     l->async.data = l->prepare.data = l->check.data = l;
     uv_prepare_start(&l->prepare, on_prepare);
@@ -293,6 +297,7 @@ static void loop_free(dgm_loop *l)
     uv_loop_close(&l->uv);
     free(l->running.at);
     free(l->queue.at);
+    dgm_loop_free_timers(l);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }
@@ -436,46 +441,4 @@ void dgm_loop_off_stop(dgm_loop *l, dgm_loop_stop *node)
             return;
         }
     }
-}
-
-/* ---- timers -------------------------------------------------------------------------------------------------- */
-
-static void on_timer(uv_timer_t *h)
-{
-    dgm_timer *t = h->data;
-    t->fn(t->arg);
-}
-
-static void on_timer_closed(uv_handle_t *h)
-{
-    dgm_timer *t = h->data;
-    if (t->on_closed)
-        t->on_closed(t->arg);
-}
-
-void dgm_timer_init(dgm_loop *l, dgm_timer *t, dgm_loop_fn fn, void *arg)
-{
-    assert(current == l || !l->has_thread);
-    uv_timer_init(&l->uv, &t->uv);
-    t->uv.data = t;
-    t->fn = fn;
-    t->arg = arg;
-    t->on_closed = NULL;
-}
-
-void dgm_timer_start(dgm_timer *t, uint64_t ms)
-{
-    uv_timer_start(&t->uv, on_timer, ms, 0);
-}
-
-void dgm_timer_stop(dgm_timer *t)
-{
-    uv_timer_stop(&t->uv);
-}
-
-void dgm_timer_close(dgm_timer *t, dgm_loop_fn on_closed, void *arg)
-{
-    t->on_closed = on_closed;
-    t->arg = arg;
-    uv_close((uv_handle_t *)&t->uv, on_timer_closed);
 }

@@ -72,6 +72,33 @@ struct dgm_loop_jobs {
     size_t n, cap;
 };
 
+/* A timer that is embedded, on the loop of the thread that starts it. Stopping it is immediate; the
+ * memory may go after dgm_timer_close's callback. */
+typedef struct dgm_timer {
+    dgm_loop *loop;
+    dgm_loop_fn fn;
+    void *arg;
+    uint32_t place; /* among those of the loop that run, from 1; 0: it does not run */
+} dgm_timer;
+void dgm_timer_init(dgm_loop *l, dgm_timer *t, dgm_loop_fn fn, void *arg);
+void dgm_timer_start(dgm_timer *t, uint64_t ms); /* once; starts over when it runs */
+void dgm_timer_stop(dgm_timer *t);
+void dgm_timer_close(dgm_timer *t, dgm_loop_fn on_closed, void *arg); /* on_closed may be NULL */
+
+/* For timer.c: those that run, as a heap. */
+struct dgm_timers {
+    uv_timer_t first; /* rings for the first of them */
+    struct dgm_timer_entry {
+        uint64_t key;
+        dgm_timer *timer;
+    } * items;
+    size_t n, cap;
+    uint64_t n_started;
+    bool is_running;             /* one of them rings */
+    bool is_due;                 /* the first one is, and `first` is not started for it */
+    struct dgm_loop_jobs closed; /* callbacks of dgm_timer_close */
+};
+
 /* Others read index and uv; the rest is for loop.c. */
 struct dgm_loop {
     uv_loop_t uv;
@@ -90,6 +117,7 @@ struct dgm_loop {
     dgm_loop_turn *turn_first, *turn_last;
     dgm_loop_turn *turn_running; /* of the turn end that is being run */
     dgm_loop_stop *stops;
+    struct dgm_timers timers;
     struct dgm_client *client; /* net/client.h; made for the first request */
     dgm_trace trace;
 
@@ -105,15 +133,12 @@ struct dgm_loops {
     bool stopped;
 };
 
-/* A timer that is embedded, on the loop of the thread that starts it. Stopping it is immediate; the
- * memory may go after dgm_timer_close's callback. */
-typedef struct dgm_timer {
-    uv_timer_t uv;
-    dgm_loop_fn fn;
-    void *arg;
-    dgm_loop_fn on_closed;
-} dgm_timer;
-void dgm_timer_init(dgm_loop *l, dgm_timer *t, dgm_loop_fn fn, void *arg);
-void dgm_timer_start(dgm_timer *t, uint64_t ms); /* once; starts over when it runs */
-void dgm_timer_stop(dgm_timer *t);
-void dgm_timer_close(dgm_timer *t, dgm_loop_fn on_closed, void *arg); /* on_closed may be NULL */
+/* ---- timer.c, for loop.c ---------------------------------------------------------------------------------- */
+
+/* A queue that was once long does not keep its memory. */
+#define DGM_LOOP_KEEP_JOBS 1024
+
+void dgm_loop_open_timers(dgm_loop *l);
+void dgm_loop_free_timers(dgm_loop *l);
+void dgm_loop_run_timers(dgm_loop *l);        /* those that are due */
+bool dgm_loop_run_closed_timers(dgm_loop *l); /* their callbacks; false: there were none */

@@ -344,6 +344,129 @@ static void timers_ring_and_stop_closes_them(void **state)
     uv_sem_destroy(&a.done);
 }
 
+/* ---- many timers ------------------------------------------------------------------------------------------------ */
+
+enum { N_BELLS = 500 };
+
+struct bell {
+    dgm_timer timer;
+    struct bells *all;
+    uint64_t due;
+    size_t started; /* the number of its last start */
+    int rang;
+    bool is_stopped;
+};
+
+struct bells {
+    dgm_loop *loop;
+    struct bell at[N_BELLS];
+    dgm_timer end, again;
+    uint64_t random, last_due;
+    size_t n_started, last_started, n_again;
+    int n_wrong, n_closed;
+    uv_sem_t done;
+};
+
+static uint64_t draw(struct bells *b, uint64_t below)
+{
+    b->random = b->random * 6364136223846793005u + 1442695040888963407u;
+    return (b->random >> 33) % below;
+}
+
+static void bell_start(struct bell *x, uint64_t ms)
+{
+    x->due = uv_now(&x->all->loop->uv) + ms;
+    x->started = ++x->all->n_started;
+    x->is_stopped = false;
+    dgm_timer_start(&x->timer, ms);
+}
+
+/* Earlier ones first; of the same time those that were started first. */
+static void on_bell(void *arg)
+{
+    struct bell *x = arg;
+    struct bells *b = x->all;
+    x->rang++;
+    b->n_wrong += x->is_stopped || x->due > uv_now(&b->loop->uv) || x->due < b->last_due ||
+                  (x->due == b->last_due && x->started < b->last_started);
+    b->last_due = x->due;
+    b->last_started = x->started;
+    x->is_stopped = true; /* until it is started again */
+    struct bell *other = &b->at[draw(b, N_BELLS)];
+    if (x->rang == 1 && draw(b, 3) == 0)
+        bell_start(x, 1 + draw(b, 10));
+    if (!other->is_stopped && draw(b, 4) == 0) {
+        dgm_timer_stop(&other->timer);
+        other->is_stopped = true;
+    }
+}
+
+/* It waits for no time at all, again and again, and the others ring nevertheless. */
+static void on_again(void *arg)
+{
+    struct bells *b = arg;
+    b->n_again++;
+    dgm_timer_start(&b->again, 0);
+}
+
+static void on_bell_closed(void *arg)
+{
+    struct bells *b = arg;
+    if (++b->n_closed == N_BELLS + 2)
+        uv_sem_post(&b->done);
+}
+
+static void on_bells_end(void *arg)
+{
+    struct bells *b = arg;
+    for (size_t i = 0; i < N_BELLS; i++) {
+        b->n_wrong += !b->at[i].is_stopped;
+        dgm_timer_close(&b->at[i].timer, on_bell_closed, b);
+    }
+    dgm_timer_close(&b->again, on_bell_closed, b);
+    dgm_timer_close(&b->end, on_bell_closed, b);
+    b->n_wrong += b->n_closed != 0; /* later */
+}
+
+static void start_bells(void *arg)
+{
+    struct bells *b = arg;
+    uv_update_time(&b->loop->uv);
+    for (size_t i = 0; i < N_BELLS; i++) {
+        b->at[i].all = b;
+        dgm_timer_init(b->loop, &b->at[i].timer, on_bell, &b->at[i]);
+        bell_start(&b->at[i], draw(b, 40));
+        if (draw(b, 3) == 0)
+            bell_start(&b->at[i], draw(b, 40)); /* starts over */
+    }
+    dgm_timer_init(b->loop, &b->end, on_bells_end, b);
+    dgm_timer_start(&b->end, 100);
+    dgm_timer_init(b->loop, &b->again, on_again, b);
+    dgm_timer_start(&b->again, 0);
+}
+
+static void many_timers_ring_in_order(void **state)
+{
+    dgm_loops *l = loops_of(1);
+    struct bells *b = calloc(1, sizeof *b);
+    (void)state;
+    b->loop = dgm_loops_at(l, 0);
+    b->random = 7;
+    uv_sem_init(&b->done, 0);
+    start(l);
+    dgm_loop_post(b->loop, start_bells, b);
+    uv_sem_wait(&b->done);
+    dgm_loops_free(l);
+    size_t rang = 0;
+    for (size_t i = 0; i < N_BELLS; i++)
+        rang += b->at[i].rang > 0;
+    assert_int_equal(b->n_wrong, 0);
+    assert_true(rang > N_BELLS / 2);
+    assert_true(b->n_again > 10);
+    uv_sem_destroy(&b->done);
+    free(b);
+}
+
 static void off_stop(void *arg)
 {
     struct alarm *a = arg;
@@ -433,5 +556,5 @@ DGM_TEST_MAIN(dgm_test(what_one_thread_posts_runs_in_order), dgm_test(loops_post
               dgm_test(more_loops_than_the_limit_are_refused),
               dgm_test(a_turn_end_runs_once_however_often_it_is_asked_for),
               dgm_test(a_turn_end_can_be_taken_back), dgm_test(timers_ring_and_stop_closes_them),
-              dgm_test(a_stop_handler_can_be_taken_back),
+              dgm_test(many_timers_ring_in_order), dgm_test(a_stop_handler_can_be_taken_back),
               dgm_test(current_is_the_loop_of_this_thread), dgm_test(the_clock_does_not_go_back))

@@ -7,6 +7,9 @@
  * and the find functions see what was answered before they were called, perhaps more.
  * Everything is scoped: (tenant, principal) is part of every key, and what is not yours is not there.
  *
+ * Writes (append, put_note) of one loop are made in the order of the calls: an append has answered only when the notes that
+ * were put before it are stored, or have failed.
+ *
  * Durable, then visible: a log grows for readers when append has answered. `sync` says whether that
  * answer may come before the bytes are on the disk: text deltas survive kill -9, acknowledgements
  * survive the power.

@@ -16,7 +16,6 @@
 /* What is remembered of a request until it has its answer. */
 struct visit {
     dgm_front_note note; /* first: frontends know only this */
-    dgm_router *router;
     dgm_site *site;
     uint64_t began_ns;
     uint64_t bytes_in;
@@ -186,7 +185,7 @@ dgm_code dgm_router_use(dgm_router *r, dgm_config *config, dgm_err *err)
 
 dgm_router *dgm_router_of(dgm_http_exchange *x)
 {
-    return ((struct visit *)*dgm_http_tag(x))->router;
+    return dgm_http_user(x);
 }
 
 dgm_loops *dgm_router_loops(const dgm_router *r)
@@ -348,7 +347,6 @@ static struct visit *visit_of(dgm_router *r, dgm_http_exchange *x, const dgm_htt
     struct lane *lane = &r->lanes[dgm_loop_current()->index];
     v = *dgm_http_tag(x) = dgm_http_alloc(x, sizeof *v);
     v->note.n_streams = r->open_streams;
-    v->router = r;
     v->site = lane->site;
     v->began_ns = uv_hrtime();
     v->bytes_in = q->body.n;

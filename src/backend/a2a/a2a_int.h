@@ -100,8 +100,8 @@ struct a2a_show {
     size_t n, cap;
     dgm_map by_id; /* the agent's ids, and ours of texts in statuses */
     dgm_task_state state;
-    unsigned round;                   /* counts connections */
-    uint64_t seen[A2A_MESSAGES_SEEN]; /* hashes of messages in statuses, the last ones */
+    unsigned round; /* counts connections */
+    uint64_t *seen; /* hashes of messages in statuses, the last ones; NULL before the first */
     size_t n_seen;
     /* a text in a working status: is it progress, or the beginning of an answer? */
     dgm_arena *held_arena;
@@ -141,12 +141,6 @@ enum a2a_step {
     A2A_ENDED
 };
 
-struct a2a_queued {
-    struct a2a_queued *next;
-    size_t n;
-    char text[];
-};
-
 /* What is stored about a remote task; the texts are in the job's arena. */
 struct a2a_note {
     dgm_str task, context;
@@ -165,7 +159,8 @@ struct a2a_job {
     size_t n_refused;         /* interfaces that the message did not get to */
     const char *refusal;      /* why not, of the first one */
     struct a2a_fetch *fetch;
-    dgm_arena *arena, *scratch; /* of the run; of one answer */
+    dgm_arena *arena; /* of the run */
+    dgm_a2a_answers answers;
     dgm_mint mint;
     enum a2a_step step, next; /* next: after A2A_WAIT */
     dgm_remote_call *call;
@@ -181,12 +176,6 @@ struct a2a_job {
     bool continues; /* the message continues `note.task` */
     struct a2a_note note;
     dgm_buf last_event; /* id of the last event of a stream */
-
-    /* while the note is being stored */
-    bool is_storing;
-    struct a2a_queued *queue, **queue_end;
-    bool has_end; /* the call has ended, too: as below */
-    dgm_remote_end end;
 
     /* of the current call */
     size_t n_items;

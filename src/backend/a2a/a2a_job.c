@@ -6,8 +6,8 @@
  *                      ▼
  *               subscribe (if the server has it) ─► GetTask decides ─► GetTask again, while it works
  *
- * The id of the remote task is stored before anything of it is emitted, so that a run that goes on after a restart follows
- * the same task. A message whose sending failed in a way that it may have arrived is not sent again, unless the agent
+ * The id of the remote task is stored before any client sees an event of it (dgm_run_ops.remember), so that a run that goes on
+ * after a restart follows the same task. A message whose sending failed in a way that it may have arrived is not sent again, unless the agent
  * recognises ids of messages (setting `resend`).
  */
 #include "backend/a2a/a2a_int.h"
@@ -23,26 +23,15 @@ static void job_request(struct a2a_job *j, dgm_method method, enum a2a_step step
 
 /* ---- the end --------------------------------------------------------------------------------------------------------------- */
 
-static void job_drop_queue(struct a2a_job *j)
-{
-    while (j->queue) {
-        struct a2a_queued *q = j->queue;
-        j->queue = q->next;
-        free(q);
-    }
-    j->queue_end = &j->queue;
-}
-
 static void job_on_timer_closed(void *arg)
 {
     struct a2a_job *j = arg;
     if (--j->n_closing)
         return;
-    job_drop_queue(j);
     dgm_a2a_show_done(&j->show);
     dgm_a2a_card_unref(j->card);
     dgm_buf_done(&j->last_event);
-    dgm_arena_free(j->scratch);
+    dgm_a2a_answers_done(&j->answers);
     dgm_arena_free(j->arena); /* j lives in it */
 }
 
@@ -54,7 +43,6 @@ static void job_drop_calls(struct a2a_job *j)
         dgm_a2a_card_fetch_cancel(j->fetch);
     j->call = NULL;
     j->fetch = NULL;
-    j->has_end = false;
     dgm_timer_stop(&j->timer);
 }
 
@@ -115,7 +103,6 @@ static void job_settle_canceled(struct a2a_job *j)
 static void job_cancel_remote(struct a2a_job *j)
 {
     job_drop_calls(j);
-    job_drop_queue(j);
     dgm_timer_start(&j->limit, A2A_CANCEL_MS);
     job_request(j, DGM_METHOD_CANCEL, A2A_CANCEL);
 }
@@ -161,17 +148,11 @@ static void job_on_limit(void *arg)
 static void job_on_item(void *user, const dgm_frames_item *item);
 static void job_on_end(void *user, const dgm_remote_end *end);
 
-static bool job_is_full(void *user)
-{
-    return ((struct a2a_job *)user)->is_storing;
-}
-
 static void job_request(struct a2a_job *j, dgm_method method, enum a2a_step step)
 {
     const char *error = dgm_a2a_request(
         j, method, step,
-        (dgm_remote_handler){
-            .on_item = job_on_item, .on_end = job_on_end, .user = j, .is_full = job_is_full});
+        (dgm_remote_handler){.on_item = job_on_item, .on_end = job_on_end, .user = j});
     if (error)
         job_fail(j, error);
 }
@@ -230,37 +211,11 @@ static void job_on_timer(void *arg)
 
 /* ---- what is stored about the remote task ---------------------------------------------------------------------------------- */
 
-static void job_handle_text(struct a2a_job *j, dgm_str text);
-
 static void job_on_stored(void *arg, dgm_code code)
 {
     struct a2a_job *j = arg;
-    j->is_storing = false;
     if (code)
         dgm_run_note(j->run, "the id of the remote task could not be stored");
-    if (j->step == A2A_CANCEL)
-        return;
-    while (j->queue && !j->is_storing && j->step != A2A_ENDED && j->step != A2A_CANCEL) {
-        struct a2a_queued *q = j->queue;
-        if (!(j->queue = q->next))
-            j->queue_end = &j->queue;
-        job_handle_text(j, (dgm_str){q->text, q->n});
-        free(q);
-    }
-    if (j->has_end && !j->is_storing && j->step != A2A_ENDED && j->step != A2A_CANCEL) {
-        j->has_end = false;
-        job_after_call(j, &j->end);
-    }
-}
-
-static void job_queue(struct a2a_job *j, dgm_str text)
-{
-    struct a2a_queued *q = dgm_xmalloc(sizeof *q + text.n);
-    q->next = NULL;
-    q->n = text.n;
-    memcpy(q->text, text.p, text.n);
-    *j->queue_end = q;
-    j->queue_end = &q->next;
 }
 
 /* A new context id there: for the next tasks of ours in this context. */
@@ -270,29 +225,28 @@ static void job_learn_context(struct a2a_job *j, dgm_str context)
         return;
     j->note.context = dgm_arena_dup(j->arena, context);
     if (j->run->ops->remember)
-        j->run->ops->remember(
-            j->run, DGM_RUN_CONTEXT,
-            dgm_a2a_write_note(j->scratch, &(struct a2a_note){.context = j->note.context}, NULL),
-            NULL, NULL);
+        j->run->ops->remember(j->run, DGM_RUN_CONTEXT,
+                              dgm_a2a_write_note(j->answers.arena,
+                                                 &(struct a2a_note){.context = j->note.context},
+                                                 NULL),
+                              NULL, NULL);
 }
 
-/* true: it is being stored which task our message went to. */
-static bool job_learn_task(struct a2a_job *j, const dgm_a2a_answer *answer)
+/* Which task our message went to. */
+static void job_learn_task(struct a2a_job *j, const dgm_a2a_answer *answer)
 {
     dgm_str id = answer->task_id;
     if (j->step != A2A_SEND || answer->event.kind == DGM_EVENT_MESSAGE || !id.n ||
         id.n > DGM_MAX_ID_BYTES ||
         (dgm_str_eq(id, j->note.task) && dgm_str_eq(j->note.message, j->message_id)))
-        return false;
+        return;
     j->note.task = dgm_arena_dup(j->arena, id);
     j->note.message = j->message_id;
     j->note.request = (dgm_str){0}; /* it arrived */
-    if (j->is_canceling || !j->run->ops->remember)
-        return false;
-    j->is_storing = true;
-    j->run->ops->remember(j->run, DGM_RUN_TASK, dgm_a2a_write_note(j->scratch, &j->note, j->peer),
-                          job_on_stored, j);
-    return true;
+    if (!j->is_canceling && j->run->ops->remember)
+        j->run->ops->remember(j->run, DGM_RUN_TASK,
+                              dgm_a2a_write_note(j->answers.arena, &j->note, j->peer),
+                              job_on_stored, j);
 }
 
 /* ---- answers ---------------------------------------------------------------------------------------------------------------- */
@@ -356,29 +310,25 @@ static void job_handle_event(struct a2a_job *j, const dgm_event *e)
 
 static void job_handle_text(struct a2a_job *j, dgm_str text)
 {
-    dgm_a2a_answer answer;
+    const dgm_a2a_answer *answer;
     dgm_err err;
     job_clear(&err);
-    dgm_arena_reset(j->scratch);
-    if (dgm_a2a_read_answer(j->scratch, j->peer->codec, &j->mint, text, &answer, &err)) {
+    if (dgm_a2a_answers_read(&j->answers, j->peer->codec, &j->mint, text, &answer, &err)) {
         j->bad =
             dgm_arena_printf(j->arena, "the answer of the agent's server cannot be read: %s%s%s",
                              err.msg, err.at[0] ? " at " : "", err.at)
                 .p;
         return;
     }
-    if (answer.error) {
-        j->peer_error = dgm_a2a_error_sentence(j->arena, answer.error);
-        j->peer_code = answer.error->code ? answer.error->code : DGM_INTERNAL;
+    if (answer->error) {
+        j->peer_error = dgm_a2a_error_sentence(j->arena, answer->error);
+        j->peer_code = answer->error->code ? answer->error->code : DGM_INTERNAL;
         return;
     }
     if (j->step == A2A_CANCEL)
         return;
-    job_learn_context(j, answer.context_id);
-    if (job_learn_task(j, &answer)) {
-        job_queue(j, text);
-        return;
-    }
+    job_learn_context(j, answer->context_id);
+    job_learn_task(j, answer);
     if (j->is_canceling && job_knows_task(j)) {
         job_cancel_remote(j);
         return;
@@ -387,7 +337,7 @@ static void job_handle_text(struct a2a_job *j, dgm_str text)
     j->lost_since = 0;
     if (!j->is_alone)
         j->wait_ms = A2A_POLL_MIN_MS;
-    job_handle_event(j, &answer.event);
+    job_handle_event(j, &answer->event);
 }
 
 static void job_on_item(void *user, const dgm_frames_item *item)
@@ -406,29 +356,17 @@ static void job_on_item(void *user, const dgm_frames_item *item)
         dgm_buf_clear(&j->last_event);
         dgm_buf_add_str(&j->last_event, item->sse_id);
     }
-    if (j->is_storing)
-        job_queue(j, item->text);
-    else
-        job_handle_text(j, item->text);
+    job_handle_text(j, item->text);
 }
 
 static void job_on_end(void *user, const dgm_remote_end *end)
 {
     struct a2a_job *j = user;
     j->call = NULL;
-    if (end->end == DGM_FETCH_STOPPED) {
+    if (end->end == DGM_FETCH_STOPPED)
         job_finish(j, DGM_SHUTTING_DOWN);
-        return;
-    }
-    if (!j->is_storing) {
+    else
         job_after_call(j, end);
-        return;
-    }
-    j->has_end = true;
-    j->end = *end;
-    j->end.body = dgm_arena_dup(j->arena, end->body);
-    if (end->error)
-        j->end.error = dgm_arena_dup(j->arena, dgm_str_from(end->error)).p;
 }
 
 /* ---- after a call ------------------------------------------------------------------------------------------------------------ */
@@ -629,7 +567,7 @@ static void job_send_first(struct a2a_job *j)
     note.metadata = j->metadata;
     note.output_modes = j->output_modes;
     if (j->agent->set.resend && j->run->ops->remember && (j->metadata || j->output_modes.n))
-        text = dgm_a2a_write_note(j->scratch, &note, j->peer);
+        text = dgm_a2a_write_note(j->answers.arena, &note, j->peer);
     if (text.n)
         j->run->ops->remember(j->run, DGM_RUN_TASK, text, job_on_request_stored, j);
     else
@@ -725,10 +663,9 @@ void dgm_a2a_start(void *agent, dgm_run *run)
     dgm_arena *a = dgm_arena_new();
     struct a2a_job *j = dgm_new(a, struct a2a_job);
     j->arena = a;
-    j->scratch = dgm_arena_new();
+    dgm_a2a_answers_init(&j->answers);
     j->run = run;
     j->agent = x;
-    j->queue_end = &j->queue;
     j->wait_ms = A2A_POLL_MIN_MS;
     j->mint.seed[0] = dgm_hash(1, run->input->task_id.p, run->input->task_id.n);
     j->mint.seed[1] = uv_hrtime() ^ (uint64_t)(uintptr_t)j;

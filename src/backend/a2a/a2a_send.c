@@ -161,27 +161,27 @@ const char *dgm_a2a_error_sentence(dgm_arena *a, const dgm_peer_error *e)
 dgm_str dgm_a2a_write_note(dgm_arena *a, const struct a2a_note *note, const dgm_a2a_peer *peer)
 {
     const struct {
-        const char *name;
-        dgm_str value;
+        dgm_str key, value;
     } members[] = {
-        {"task", note->task},
-        {"context", note->context},
-        {"message", note->message},
-        {"request", note->request},
-        {"interface", peer ? peer->url : (dgm_str){0}},
-        {"binding", !peer           ? (dgm_str){0}
-                    : peer->is_rest ? DGM_STR("rest")
-                                    : DGM_STR("jsonrpc")},
-        {"protocol", !peer         ? (dgm_str){0}
-                     : peer->is_v1 ? DGM_STR("a2a-1.0")
-                                   : DGM_STR("a2a-0.3")},
+        {DGM_STR("\"task\":"), note->task},
+        {DGM_STR("\"context\":"), note->context},
+        {DGM_STR("\"message\":"), note->message},
+        {DGM_STR("\"request\":"), note->request},
+        {DGM_STR("\"interface\":"), peer ? peer->url : (dgm_str){0}},
+        {DGM_STR("\"binding\":"), !peer           ? (dgm_str){0}
+                                  : peer->is_rest ? DGM_STR("rest")
+                                                  : DGM_STR("jsonrpc")},
+        {DGM_STR("\"protocol\":"), !peer         ? (dgm_str){0}
+                                   : peer->is_v1 ? DGM_STR("a2a-1.0")
+                                                 : DGM_STR("a2a-0.3")},
     };
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_NOTE_BYTES);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         if (!members[i].value.n)
             continue;
-        dgm_buf_printf(&b, "%s\"%s\":", b.n ? "," : "{", members[i].name);
+        dgm_buf_add_char(&b, b.n ? ',' : '{');
+        dgm_buf_add_str(&b, members[i].key);
         dgm_json_put_str(&b, members[i].value);
     }
     if (note->request.n) {

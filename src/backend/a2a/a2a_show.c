@@ -286,6 +286,8 @@ static bool is_seen(struct a2a_show *s, dgm_task_state state, const dgm_message 
         if (s->seen[i] == hash)
             return true;
     }
+    if (adds && !s->seen)
+        s->seen = dgm_new_n(s->arena, uint64_t, A2A_MESSAGES_SEEN);
     if (adds)
         s->seen[s->n_seen++ % A2A_MESSAGES_SEEN] = hash;
     return false;
@@ -443,7 +445,6 @@ static dgm_code drop_or_flush(struct a2a_show *s, const dgm_artifact *artifact, 
 
 static dgm_code show_artifact(struct a2a_show *s, const dgm_artifact_update *u, dgm_err *err)
 {
-    dgm_artifact_update own = *u;
     struct a2a_shown *a = shown_find(s, u->artifact.artifact_id);
     dgm_code rc = drop_or_flush(s, &u->artifact, err);
     if (rc)
@@ -451,6 +452,7 @@ static dgm_code show_artifact(struct a2a_show *s, const dgm_artifact_update *u, 
     if (!a && (a = live_of(s, &u->artifact)))
         return show_whole(s, a, u, err);
     if (!a) {
+        dgm_artifact_update own = *u;
         own.append = DGM_FALSE; /* of an artifact that was never started: this is its start */
         return emit_artifact(s, shown_add(s, u->artifact.artifact_id), &own, err);
     }

@@ -195,12 +195,6 @@ static const char *sentence_of_status(dgm_remote_call *c)
         .p;
 }
 
-static bool remote_is_full(const dgm_remote_call *c)
-{
-    return c->run->ops->is_full(c->run) ||
-           (c->handler.is_full && c->handler.is_full(c->handler.user));
-}
-
 static void remote_wants_more(void *arg)
 {
     dgm_remote_call *c = arg;
@@ -209,7 +203,7 @@ static void remote_wants_more(void *arg)
                           .error = c->wrong, .end = DGM_FETCH_INVALID, .may_be_received = true});
     } else if (!c->waits_for_room) {
         remote_send(c);
-    } else if (remote_is_full(c) && !c->run->canceled) {
+    } else if (c->run->ops->is_full(c->run) && !c->run->canceled) {
         dgm_timer_start(&c->timer, FULL_MS);
     } else {
         c->waits_for_room = false;
@@ -291,7 +285,7 @@ static void remote_on_body(void *user, dgm_str bytes)
     }
     dgm_frames_feed(&c->frames, bytes.p, bytes.n);
     pass_items(c);
-    if (c->fetch && !c->canceled && !c->waits_for_room && remote_is_full(c)) {
+    if (c->fetch && !c->canceled && !c->waits_for_room && c->run->ops->is_full(c->run)) {
         c->waits_for_room = true;
         dgm_fetch_pause(c->fetch);
         dgm_timer_start(&c->timer, FULL_MS);
@@ -328,11 +322,21 @@ static void remote_on_fetched(void *user, const dgm_fetch_result *result)
     remote_end(c, end);
 }
 
+/* Most requests go to the origin of the settings, written as there: then nothing has to be parsed. */
+static bool remote_is_own(const dgm_remote *r, const char *url)
+{
+    const char *host = strstr(url, "://");
+    size_t n = host ? (size_t)(host - url) + 3 + strcspn(host + 3, "/?#") : 0;
+    if (n && strncmp(r->url.p, url, n) == 0 && strchr("/?#", r->url.p[n]))
+        return true;
+    return dgm_url_is_same_origin(r->url.p, url);
+}
+
 static void remote_send(dgm_remote_call *c)
 {
     const dgm_remote *r = c->remote;
     const dgm_remote_request *q = &c->request;
-    bool is_own = dgm_url_is_same_origin(r->url.p, q->url);
+    bool is_own = remote_is_own(r, q->url);
     dgm_fetch_header *headers =
         dgm_new_n(c->arena, dgm_fetch_header, q->n_headers + r->n_headers + 1);
     size_t n = 0;

@@ -128,8 +128,6 @@ typedef struct dgm_remote_handler {
     void *user;
     /* The head of the answer, before its values; of repeated requests each one. May be NULL. */
     void (*on_head)(void *user, const dgm_fetch_head *head);
-    /* The handler has no room, besides the log of the run. May be NULL. */
-    bool (*is_full)(void *user);
 } dgm_remote_handler;
 
 /* `r` must live as long as the call. Credentials are sent only to the origin of r->url; another origin is checked as an address

@@ -21,11 +21,11 @@ struct stream {
     dgm_http_exchange *x;
     dgm_log_reader *reader;
     struct view view;
+    uint32_t head_n;
     bool ends_at_question;
     bool is_draining;
     bool has_tail; /* of an envelope */
-    uint32_t head_n;
-    char head[]; /* of an envelope, up to the result */
+    char head[];   /* of an envelope, up to the result; right behind it: there are many streams */
 };
 
 /* ---- payloads ------------------------------------------------------------------------------------------------------ */
@@ -166,7 +166,8 @@ void dgm_op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snap
 {
     struct scratch *scratch = dgm_front_scratch(op->front);
     dgm_op_put_head(op, &scratch->out);
-    struct stream *s = dgm_http_alloc(op->x, sizeof *s + scratch->out.n);
+    size_t size = offsetof(struct stream, head) + scratch->out.n;
+    struct stream *s = dgm_http_alloc(op->x, size > sizeof *s ? size : sizeof *s);
     s->front = op->front;
     s->x = op->x;
     s->view = dgm_op_view(op);

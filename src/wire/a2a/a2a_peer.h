@@ -69,6 +69,22 @@ typedef struct dgm_a2a_answer {
     dgm_str task_id, context_id; /* as the answer has them; empty: it has none */
 } dgm_a2a_answer;
 
+/* For the answers of one stream, one after the other. Most of them differ from the one before only in the text of a chunk: such
+ * a one is not parsed. */
+typedef struct dgm_a2a_answers {
+    dgm_arena
+        *arena;   /* of the last one that was parsed, and for its reader until the next one is */
+    dgm_str text; /* its bytes; empty: it has no text that can be replaced */
+    size_t at, n; /* its text in them */
+    dgm_a2a_answer answer;
+} dgm_a2a_answers;
+
+void dgm_a2a_answers_init(dgm_a2a_answers *s);
+void dgm_a2a_answers_done(dgm_a2a_answers *s);
+/* As dgm_a2a_read_answer. The answer is valid until the next call, and as long as the text. */
+dgm_code dgm_a2a_answers_read(dgm_a2a_answers *s, const dgm_codec *codec, dgm_mint *mint,
+                              dgm_str text, const dgm_a2a_answer **ret_answer, dgm_err *err);
+
 /* Reads what an agent answers to a message, a subscription, GetTask and CancelTask, in any version, with an envelope or
  * without. The text must live as long as the arena. Ids that are missing are empty, or those of `mint`. */
 dgm_code dgm_a2a_read_answer(dgm_arena *a, const dgm_codec *codec, dgm_mint *mint, dgm_str text,

@@ -115,6 +115,117 @@ static void test_updates_and_messages(void **state)
                 message);
 }
 
+/* ---- the answers of a stream ------------------------------------------------------------------------------------------- */
+
+static void put_answer(dgm_buf *b, dgm_code rc, const dgm_a2a_answer *answer, const dgm_err *err)
+{
+    dgm_buf_clear(b);
+    if (rc || answer->error) {
+        dgm_buf_printf(b, "%d %s %s", (int)rc, rc ? err->msg : "", rc ? err->at : "");
+        return;
+    }
+    dgm_form_write_event(&(dgm_writer){.out = b, .format = DGM_FORMAT_A2A_10}, &answer->event);
+    dgm_buf_printf(b, " %.*s %.*s", DGM_P(answer->task_id), DGM_P(answer->context_id));
+}
+
+/* Whatever was read before, an answer is read as if it were the only one. */
+static void check_next(const dgm_codec *codec, dgm_str before, dgm_str next)
+{
+    dgm_a2a_answers s;
+    dgm_mint mints[2] = {{{1, 2}, 0, {0}}, {{1, 2}, 0, {0}}};
+    dgm_err errs[2] = {0};
+    const dgm_a2a_answer *got = NULL;
+    dgm_a2a_answer want, first;
+    dgm_buf a, b;
+    dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
+    dgm_buf_init(&a, SIZE_MAX);
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_a2a_answers_init(&s);
+    dgm_a2a_answers_read(&s, codec, &mints[0], before, &got, &errs[0]);
+    dgm_a2a_read_answer(scratch, codec, &mints[1], before, &first, &errs[1]); /* for its ids */
+    memset(errs, 0, sizeof errs);
+    for (int i = 0; i < 2; i++) { /* the second time it may be the one before itself */
+        dgm_code rc = dgm_a2a_answers_read(&s, codec, &mints[0], next, &got, &errs[0]);
+        put_answer(&a, rc, got, &errs[0]);
+        rc = dgm_a2a_read_answer(scratch, codec, &mints[1], next, &want, &errs[1]);
+        put_answer(&b, rc, &want, &errs[1]);
+        if (!dgm_str_eq(dgm_buf_str(&a), dgm_buf_str(&b)))
+            fail_msg("%.*s behind %.*s: %.*s, expected %.*s", DGM_P(next), DGM_P(before),
+                     DGM_P(dgm_buf_str(&a)), DGM_P(dgm_buf_str(&b)));
+    }
+    dgm_a2a_answers_done(&s);
+    dgm_buf_done(&a);
+    dgm_buf_done(&b);
+}
+
+#define CHUNK_10(text)                                                                             \
+    "{'jsonrpc':'2.0','id':1,'result':{'artifactUpdate':{'taskId':'t','contextId':'c',"            \
+    "'artifact':{'artifactId':'x','parts':[{'text':'" text "'}]},'append':true}}}"
+#define CHUNK_03(text)                                                                             \
+    "{'jsonrpc':'2.0','id':1,'result':{'kind':'artifact-update','taskId':'t','contextId':'c',"     \
+    "'append':true,'artifact':{'artifactId':'x','parts':[{'kind':'text','text':'" text "'}]}}}"
+#define CHUNK_WITHOUT_ID(text)                                                                     \
+    "{'artifactUpdate':{'artifact':{'parts':[{'text':'" text "'}]},'append':true}}"
+
+static void test_next_answers(void **state)
+{
+    static const char *const texts[] = {
+        CHUNK_10("hello"),
+        CHUNK_10("h"),
+        CHUNK_10(""),
+        CHUNK_10("\\n"),
+        CHUNK_10("\\u00e4"),
+        CHUNK_10("\xc3\xa4"),
+        CHUNK_10("\xc3"),
+        CHUNK_10("a\tb"),
+        CHUNK_10("'},{'text':'b"),
+        CHUNK_10("','x':'"),
+        CHUNK_10("text"),
+        CHUNK_10("t"),
+        CHUNK_10("a") "x",
+        CHUNK_03("hello"),
+        CHUNK_03("text"),
+        CHUNK_03("a"),
+        CHUNK_WITHOUT_ID("a"),
+        CHUNK_WITHOUT_ID("b"),
+        "{'error':'broken'}",
+        "{}",
+        "{'task':{'id':'t','contextId':'c','status':{'state':'TASK_STATE_WORKING'}}}",
+    };
+    size_t n = sizeof texts / sizeof *texts;
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < n; k++) {
+            check_next(&dgm_codec_a2a_10, with_quotes(texts[i]), with_quotes(texts[k]));
+            check_next(&dgm_codec_a2a_03, with_quotes(texts[i]), with_quotes(texts[k]));
+        }
+    }
+}
+
+/* Every byte of an answer changed, removed and doubled. */
+static void test_changed_answers(void **state)
+{
+    static const char *const texts[] = {CHUNK_10("hello"), CHUNK_03("hello")};
+    static const char bytes[] = "\"\\{}[],: x\n\xc3\x80";
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        dgm_str before = with_quotes(texts[i]);
+        for (size_t at = 0; at < before.n; at++) {
+            dgm_str less = dgm_arena_join(arena, (dgm_str){before.p, at},
+                                          (dgm_str){before.p + at + 1, before.n - at - 1});
+            dgm_str more = dgm_arena_join(arena, (dgm_str){before.p, at + 1},
+                                          (dgm_str){before.p + at, before.n - at});
+            check_next(&dgm_codec_a2a_10, before, less);
+            check_next(&dgm_codec_a2a_10, before, more);
+            for (size_t k = 0; k < sizeof bytes - 1; k++) {
+                dgm_str other = dgm_arena_dup(arena, before);
+                ((char *)(uintptr_t)other.p)[at] = bytes[k];
+                check_next(&dgm_codec_a2a_10, before, other);
+            }
+        }
+    }
+}
+
 static void test_missing_ids(void **state)
 {
     dgm_mint mint = {{1, 2}, 0, {0}};
@@ -341,6 +452,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_updates_and_messages, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next_answers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_changed_answers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_missing_ids, setup, teardown),
         cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
         cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
@@ -349,5 +462,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_interfaces, setup, teardown),
         cmocka_unit_test_setup_teardown(test_routes_of_the_extended_card, setup, teardown),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
