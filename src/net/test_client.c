@@ -654,13 +654,13 @@ static void idle_connections_are_closed(void **state)
     assert_true(dgm_client_connections(client) > 1);
     uint64_t started = uv_now(&loop);
     while (dgm_client_connections(client) > 1 && uv_now(&loop) < started + 15000)
-        uv_run(&loop, UV_RUN_ONCE);
+        run_for(50);
     assert_int_equal(dgm_client_connections(client), 1); /* the stream */
     assert_int_equal(stream->n_ends, 0);
     assert_true(uv_now(&loop) >= started + 3000); /* they were there for the next request */
     dgm_fetch_cancel(stream->fetch);
     while (dgm_client_connections(client) && uv_now(&loop) < started + 20000)
-        uv_run(&loop, UV_RUN_ONCE);
+        run_for(50);
     assert_int_equal(dgm_client_connections(client), 0);
     done(stream);
     client_stop();
