@@ -5,7 +5,7 @@
 
 /* ---- an agent that waits --------------------------------------------------------------------------------------------- */
 
-static _Atomic size_t n_resumed, n_suspended;
+static _Atomic size_t n_started_again, n_resumed, n_suspended; /* resumed: and in `starts` */
 static struct start {
     uint16_t loop;
     uint64_t ms;
@@ -18,9 +18,10 @@ static void waiting_start(void *agent, dgm_run *run)
         status(run, DGM_STATE_WORKING, NULL);
         return;
     }
-    size_t i = n_resumed++;
+    size_t i = n_started_again++;
     assert_true(i < N_TASKS);
     starts[i] = (struct start){(uint16_t)run->loop->index, uv_hrtime() / 1000000};
+    n_resumed++;
 }
 
 static void waiting_cancel(void *agent, dgm_run *run)
@@ -66,7 +67,7 @@ static void recover_all(struct step *s)
 static void crash_and_recover(struct env *e)
 {
     restart(e);
-    n_resumed = n_suspended = 0;
+    n_started_again = n_resumed = n_suspended = 0;
     n_canceled = 0;
     struct step *s = new_step();
     do_step(e, s, 0, recover_all);
