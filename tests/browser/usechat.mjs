@@ -76,7 +76,7 @@ test("useChat: a second message is answered behind the first", async () => {
 });
 
 test("useChat: status is shown, and never inside the answer", async () => {
-  await open();
+  await open("steady"); // seconds between them: also a slow browser shows more than one
   await page.evaluate(() => {
     window.seen = new Set();
     const look = () => { for (const e of document.querySelectorAll(".status")) window.seen.add(e.textContent); };
@@ -196,6 +196,7 @@ execFileSync("npm", ["run", "--silent", "build"], { cwd: EXAMPLE, stdio: ["ignor
 writeFileSync(join(folder, "agents.json"), JSON.stringify({ agents: [
   { id: "demo", type: "demo", default: true, settings: { pace: 0.2 } },
   { id: "slow", type: "demo" },
+  { id: "steady", type: "demo" },
   { id: "gate", type: "exec", settings: { command: [join(ROOT, "tests/interop/server/gate.sh")], input: "text", output: "text" } },
 ] }));
 server = await start(DRAGOMAN, ["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "-c", join(folder, "agents.json")], /listening on (http:\S+)/);
