@@ -98,7 +98,7 @@ void dgm_fail_version(struct op *op); /* with a word about those that are spoken
 
 /* False: this server does not offer it, and has responded. Before the params are read. */
 bool dgm_op_is_offered(struct op *op);
-/* The same operation without its request, which is forgotten: what is needed for the answer is copied. */
+/* The same operation without its request, unless that is small: what is needed for the answer is copied. */
 struct op *dgm_op_release_request(struct op *op);
 void dgm_op_run(struct op *op,
                 void *request); /* of the type that DGM_METHODS names for op->method */

@@ -7,6 +7,7 @@
 
 #define FIRST_EVENT_MS 1000 /* a non-blocking send answers by then */
 #define BLOCKING_MS ((uint64_t)5 * 60 * 1000)
+#define SMALL_REQUEST_BYTES ((size_t)4 << 10)
 
 /* ---- may it be asked for? ------------------------------------------------------------------------------------------- */
 
@@ -77,29 +78,42 @@ static bool is_length(struct op *op, dgm_opt_int n, const dgm_at *at)
     return false;
 }
 
-/* A caller can make the request as large as http_body_bytes, and the answer may take minutes. */
-struct op *dgm_op_release_request(struct op *op)
+/* Last-Event-ID. */
+static uint64_t read_cursor(const dgm_http_request *q)
 {
-    dgm_str cursor = dgm_http_header_of(dgm_http_request_of(op->x), DGM_STR("last-event-id"));
-    dgm_str media = op->rest ? dgm_rest_type(op) : op->media;
+    dgm_str cursor = dgm_http_header_of(q, DGM_STR("last-event-id"));
     uint64_t after = cursor.n && cursor.n <= 18 ? 0 : DGM_NO_CURSOR;
     for (size_t i = 0; i < cursor.n && after != DGM_NO_CURSOR; i++) {
         bool is_digit = cursor.p[i] >= '0' && cursor.p[i] <= '9';
         after = is_digit ? after * 10 + (uint64_t)(cursor.p[i] - '0') : DGM_NO_CURSOR;
     }
-    dgm_http_forget_request(op->x); /* goes at the end of this turn: until then it can be read */
-    dgm_arena *a = dgm_http_arena(op->x);
-    struct op *kept = dgm_new(a, struct op);
-    *kept = *op;
-    kept->arena = a;
-    kept->media = media;
-    kept->cursor = after;
-    kept->owner =
-        (dgm_owner){dgm_arena_dup(a, op->owner.tenant), dgm_arena_dup(a, op->owner.principal)};
+    return after;
+}
+
+/* A caller can make the request as large as http_body_bytes, and the answer may take minutes. A small request that gets
+ * one answer is kept: a copy of what the answer needs would cost more time than it saves memory. */
+struct op *dgm_op_release_request(struct op *op)
+{
+    const dgm_http_request *q = dgm_http_request_of(op->x);
+    struct op *kept = op;
+    if (op->method != DGM_METHOD_SEND || dgm_arena_used(op->arena) + q->body.n > SMALL_REQUEST_BYTES) {
+        dgm_str media = op->rest ? dgm_rest_type(op) : op->media;
+        uint64_t cursor = read_cursor(q);
+        dgm_http_forget_request(op->x); /* goes at the end of this turn: until then it can be read */
+        dgm_arena *a = dgm_http_arena(op->x);
+        kept = dgm_new(a, struct op);
+        *kept = *op;
+        kept->arena = a;
+        kept->media = media;
+        kept->cursor = cursor;
+        kept->id = dgm_json_copy(a, op->id);
+        kept->task_id = dgm_arena_dup(a, op->task_id);
+        kept->extensions = dgm_arena_dup(a, op->extensions);
+    }
+    /* texts of the configuration, which may be loaded again */
+    kept->owner = (dgm_owner){dgm_arena_dup(kept->arena, op->owner.tenant),
+                              dgm_arena_dup(kept->arena, op->owner.principal)};
     kept->may_set = (dgm_strs){0};
-    kept->id = dgm_json_copy(a, op->id);
-    kept->task_id = dgm_arena_dup(a, op->task_id);
-    kept->extensions = dgm_arena_dup(a, op->extensions);
     return kept;
 }
 
