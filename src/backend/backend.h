@@ -27,7 +27,7 @@ typedef struct dgm_run dgm_run;
 /* What the agent may know. Lives as long as the run, unless it says that it has read it (dgm_run_has_read). */
 typedef struct dgm_run_input {
     const dgm_message *message; /* the caller's, ids filled in */
-    const dgm_task *task;       /* before this turn; NULL: there is none yet */
+    const dgm_task *task;       /* before this turn; NULL if there is none yet */
     const dgm_json *metadata;   /* of the request; may be NULL */
     dgm_strs accepted_output_modes;
     dgm_str task_id, context_id; /* what the task is or would be called */
@@ -83,8 +83,8 @@ typedef struct dgm_run_ops {
      * member may be NULL: then nothing is stored. */
     void (*remember)(dgm_run *run, dgm_run_scope scope, dgm_str text,
                      void (*stored)(void *arg, dgm_code code), void *arg);
-    /* Finds it; found() comes later, on the loop, once; text absent: there is none. Neither callback comes after the run has
-     * ended. The member may be NULL: there is none. */
+    /* Finds the stored text and passes it to found(), later, on the loop, once; the text is absent if nothing is stored.
+     * Neither callback comes after the run has ended. The member may be NULL: then there is no stored text. */
     void (*recall)(dgm_run *run, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
                    void *arg);
 } dgm_run_ops;
@@ -178,7 +178,7 @@ typedef struct dgm_backend {
 
 /* All of them, NULL-terminated. */
 extern const dgm_backend *const dgm_backends[];
-const dgm_backend *dgm_backend_by_type(dgm_str type); /* NULL: there is none */
+const dgm_backend *dgm_backend_by_type(dgm_str type); /* NULL if the type is unknown */
 
 /* ---- what most agents need, on top of emit ------------------------------------------------------------ */
 

@@ -156,7 +156,7 @@ static void status_free(struct shape *s)
     dgm_text_pieces_done(&s->pieces);
 }
 
-/* Texts of several messages are joined by a blank line. false: there is none, or it is too long to repeat. */
+/* Texts of several messages are joined by a blank line. False if there is no text or it is too long to repeat. */
 static bool status_answer(struct shape *s, dgm_arena *a, dgm_str *ret_text)
 {
     dgm_buf b;

@@ -18,6 +18,10 @@
 
 #define MAX_EVENTS 20000
 
+/* Heads of answers, for scripted servers. */
+#define JSON_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+#define SSE_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
 struct fake {
     dgm_run run; /* first */
     dgm_run_input input;
@@ -395,6 +399,21 @@ static void fake_do_start(void *arg)
     f->backend->start(f->agent, &f->run);
 }
 
+/* ' becomes ": JSON is easier to read so in a C string. */
+static inline void fake_double_quotes(char *text)
+{
+    for (; *text; text++)
+        *text = *text == '\'' ? '"' : *text;
+}
+
+/* text: JSON with ' for " */
+static inline yyjson_val *fake_json(dgm_arena *a, const char *text)
+{
+    dgm_str s = dgm_arena_dup(a, dgm_str_from(text));
+    fake_double_quotes((char *)(uintptr_t)s.p);
+    return dgm_json_parse_trusted(a, s);
+}
+
 /* config: JSON with ' for "; options may be NULL */
 static inline struct fake *fake_open(const char *type, const char *config,
                                      const dgm_agent_options *options)
@@ -406,12 +425,8 @@ static inline struct fake *fake_open(const char *type, const char *config,
     f->backend = dgm_backend_by_type(dgm_str_from(type));
     assert_non_null(f->backend);
     yyjson_val *value = NULL;
-    if (config) {
-        dgm_str text = dgm_arena_dup(f->config, dgm_str_from(config));
-        for (char *p = (char *)(uintptr_t)text.p; *p; p++)
-            *p = *p == '\'' ? '"' : *p;
-        value = dgm_json_parse_trusted(f->config, text);
-    }
+    if (config)
+        value = fake_json(f->config, config);
     check_ok(f->backend->open(value, options, &f->agent, &err), err);
     check_ok(dgm_loops_new(1, &f->loops, &err), err);
     check_ok(dgm_loops_start(f->loops, &err), err);
@@ -430,6 +445,12 @@ static inline void fake_new_task(struct fake *f)
     f->fold = dgm_fold_new((dgm_fold_options){.foreign = f->foreign});
     f->has_started = f->is_task = false;
     dgm_buf_clear(&f->stored[DGM_RUN_TASK]);
+}
+
+static inline bool fake_has(const dgm_buf *b, const char *text)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    return strstr(dgm_arena_dup(a, dgm_buf_str(b)).p, text);
 }
 
 static inline void fake_forget(struct fake *f)
@@ -499,12 +520,18 @@ static inline void fake_prepare(struct fake *f, const char *message_id, const ch
     f->has_started = true;
 }
 
+/* The run of fake_prepare, to its end. */
+static inline void fake_run_prepared(struct fake *f)
+{
+    dgm_loop_post(f->run.loop, fake_do_start, f);
+    uv_sem_wait(&f->ended);
+}
+
 /* One run, to its end. A second one on the same fake goes on with its task. */
 static inline void fake_run_with(struct fake *f, const char *message_id, const char *text)
 {
     fake_prepare(f, message_id, text);
-    dgm_loop_post(f->run.loop, fake_do_start, f);
-    uv_sem_wait(&f->ended);
+    fake_run_prepared(f);
 }
 
 static inline void fake_run(struct fake *f, const char *text)

@@ -54,19 +54,11 @@ static void call_start(void *arg)
                                (dgm_remote_handler){call_on_item, call_on_end, c});
 }
 
-static yyjson_val *settings_of(dgm_arena *a, const char *text)
-{
-    dgm_str s = dgm_arena_dup(a, dgm_str_from(text));
-    for (char *p = (char *)(uintptr_t)s.p; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    return dgm_json_parse_trusted(a, s);
-}
-
 static dgm_code read_settings(dgm_arena *a, const char *config, struct remote_type *ret,
                               dgm_err *err)
 {
     *ret = (struct remote_type){.remote = DGM_REMOTE_DEFAULTS};
-    dgm_code rc = dgm_settings_read(settings_of(a, config), rows, ret, err);
+    dgm_code rc = dgm_settings_read(fake_json(a, config), rows, ret, err);
     return rc ? rc : dgm_remote_open(&ret->remote, NULL, a, err);
 }
 

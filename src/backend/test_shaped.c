@@ -32,10 +32,7 @@ static void start_script(void *agent, dgm_run *run)
             error = script[i] + 1;
             break;
         }
-        dgm_str text = dgm_arena_dup(run->arena, dgm_str_from(script[i]));
-        for (char *p = (char *)(uintptr_t)text.p; *p; p++)
-            *p = *p == '\'' ? '"' : *p;
-        if (dgm_form_read_event(&r, dgm_json_parse_trusted(run->arena, text), NULL, &event) ||
+        if (dgm_form_read_event(&r, fake_json(run->arena, script[i]), NULL, &event) ||
             run->ops->emit(run, &event, &err))
             error = dgm_arena_dup(run->arena, dgm_str_from(err.msg)).p;
     }

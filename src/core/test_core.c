@@ -341,20 +341,6 @@ static void many_calls_wait_for_one_load(void **state)
     stop_env(&e);
 }
 
-static void on_recovered(dgm_code code, const dgm_err *err, void *arg)
-{
-    struct step *s = arg;
-    s->code = code;
-    if (code)
-        s->err = *err;
-    sem_post(&s->done);
-}
-
-static void recover_it(struct step *s)
-{
-    dgm_core_recover(s->e->core, on_recovered, s);
-}
-
 static void what_a_crash_left_unfinished_is_settled(void **state)
 {
     enum { RUNNING = 250 }; /* more than a page */
@@ -370,10 +356,7 @@ static void what_a_crash_left_unfinished_is_settled(void **state)
     read_all(&e, asked, 0);
     read_all(&e, done, 0);
     restart(&e);
-    struct step *r = new_step();
-    do_step(&e, r, 0, recover_it);
-    if (r->code)
-        fail_msg("%s", r->err.msg);
+    recover_tasks(&e);
     for (int i = 0; i < RUNNING; i++) {
         struct step *got = ask(&e, s[i]->task, NULL, get_it, 0);
         dgm_task task = read_task(a, got->snapshot);
@@ -392,7 +375,6 @@ static void what_a_crash_left_unfinished_is_settled(void **state)
     clear(answer);
     clear(asked);
     clear(done);
-    clear(r);
     stop_env(&e);
 }
 

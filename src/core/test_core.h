@@ -455,6 +455,29 @@ static inline void cancel_it(struct step *s)
     dgm_core_cancel(s->e->core, s->owner, s->agent, s->task_id, on_task, s);
 }
 
+static inline void on_recovered(dgm_code code, const dgm_err *err, void *arg)
+{
+    struct step *s = arg;
+    s->code = code;
+    if (code)
+        s->err = *err;
+    sem_post(&s->done);
+}
+
+static inline void recover_it(struct step *s)
+{
+    dgm_core_recover(s->e->core, on_recovered, s);
+}
+
+/* After restart(): settles or resumes the tasks that the restart interrupted. */
+static inline void recover_tasks(struct env *e)
+{
+    struct step *s = new_step();
+    do_step(e, s, 0, recover_it);
+    check_ok(s->code, s->err);
+    clear(s);
+}
+
 static inline void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snapshot,
                                  const dgm_err *err, void *arg)
 {

@@ -383,19 +383,11 @@ static void a_caller_may_leave_while_the_history_is_read(void **state)
 
 /* ---- after a restart ------------------------------------------------------------------------------------------------- */
 
-static void recover_it(struct step *s)
-{
-    dgm_core_recover(s->e->core, on_done, s);
-}
-
 static void restart_and_recover(struct env *e)
 {
     held = NULL;
     restart(e);
-    struct step *s = new_step();
-    do_step(e, s, 0, recover_it);
-    assert_int_equal(s->code, DGM_OK);
-    clear(s);
+    recover_tasks(e);
 }
 
 static size_t count_events(struct env *e, const char *task, const char *of, char *last, size_t size)

@@ -4,7 +4,7 @@
  * A client belongs to one uv loop and keeps its connections, per origin, for the next request. A request is started, then its
  * handler is called on that loop: the head once, the body as it arrives, the end. Callbacks never come from inside a call.
  * Only http and https; no proxy unless one is configured; no redirect to another origin. A request whose body may have
- * reached the server is never repeated by this file.
+ * reached the server is never repeated by the client.
  *
  * The program must ignore SIGPIPE.
  */
@@ -116,10 +116,10 @@ dgm_fetch *dgm_fetch_start(dgm_client *c, const dgm_fetch_options *options,
                            dgm_fetch_handler handler);
 void dgm_fetch_cancel(dgm_fetch *f); /* no callback follows; also from inside its own */
 
-/* No on_body until resumed: what the server sends waits in its socket. One resume undoes any number of pauses. */
 /* As dgm_fetch_cancel, but what is left of an answer that has begun is read for a moment and dropped: then its connection
  * can be used again. */
 void dgm_fetch_release(dgm_fetch *f);
+/* No on_body until resumed: what the server sends waits in its socket. One resume undoes any number of pauses. */
 void dgm_fetch_pause(dgm_fetch *f);
 void dgm_fetch_resume(dgm_fetch *f);
 

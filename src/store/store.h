@@ -34,7 +34,7 @@ typedef struct dgm_task_row {
     int64_t created_ms;
     int64_t status_ms; /* time of the last status change: what lists are sorted by */
     uint64_t last_seq;
-    uint64_t folded_seq; /* `folded` is the Task up to here; 0: there is none yet */
+    uint64_t folded_seq; /* `folded` is the Task up to here; 0 if there is none yet */
     dgm_str folded; /* the Task as a record's bytes, {"task":{...}}, written at the end of a turn */
 } dgm_task_row;
 
@@ -150,7 +150,7 @@ bool dgm_store_is_unknown(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str 
 
 void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done, void *arg);
 
-/* text absent: there is none, or it has expired. */
+/* The text is absent if there is none or it has expired. */
 typedef void (*dgm_store_got_note)(dgm_code code, dgm_str text, const dgm_err *err, void *arg);
 void dgm_store_get_note(dgm_store *s, dgm_owner owner, dgm_str kind, dgm_str name,
                         dgm_store_got_note got, void *arg);

@@ -1,7 +1,7 @@
 /*
  * test_service.c - answers of services, whole and damaged: whatever comes, the task ends once, and every text is closed.
  *
- * The requests and the sentences are tested with a server: src/backend/test_http_agent.c.
+ * The requests and the sentences are tested with a server: src/backend/test_http_agent*.c.
  */
 #include "wire/service.h"
 

@@ -165,7 +165,7 @@ def _():
         c = Client(s, RPC1)
         check(c.send("echo x").ok, "an answer")
         port = int(behind.url.rsplit(":", 1)[1])
-        # net/client.c closes connections that were idle for 4 seconds
+        # net/client_pool.c closes connections that were idle for 4 seconds
         soon(lambda: connections(port) == 0, lambda: f"{connections(port)} connections to the agent's server", 20)
         before = descriptors(s)
         run(go(c, s), 90)

@@ -99,7 +99,7 @@ static probe *probe_send(connection *c, const char *what, const char *url, const
     return at;
 }
 
-/* The JSON value of a successful answer; NULL: there is none. */
+/* The JSON value of a successful answer; NULL if there is none. */
 static yyjson_val *probe_json(connection *c, dgm_str text)
 {
     yyjson_val *v = NULL;

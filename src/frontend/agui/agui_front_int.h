@@ -57,7 +57,7 @@ bool dgm_agui_peer_of(dgm_str version, bool *ret_old);
 dgm_turn_output dgm_agui_turn_output(const struct agui_op *op);
 /* Sets the hook of a run that is followed without a prelude (agui_again.h has the other). */
 void dgm_agui_follow(const struct agui_op *op, dgm_turn_output *output);
-/* Of the header Last-Event-ID; false: there is none, or no number. */
+/* Of the header Last-Event-ID; false if there is no such header or its value is not a number. */
 bool dgm_agui_cursor_of(const dgm_http_request *r, uint64_t *ret);
 
 /* ---- agui_front_run.c ------------------------------------------------------------------------------------------- */

@@ -37,7 +37,7 @@ typedef enum dgm_a2a_binding { DGM_A2A_ANY_BINDING, DGM_A2A_JSONRPC, DGM_A2A_RES
  * At most `max` are written; returns how many. */
 size_t dgm_a2a_interfaces(const dgm_agent_card *card, dgm_a2a_version version,
                           dgm_a2a_binding binding, dgm_a2a_peer *peers, size_t max);
-/* The first of them. false: there is none. */
+/* The first of these interfaces. False if the card has none. */
 bool dgm_a2a_choose_interface(const dgm_agent_card *card, dgm_a2a_version version,
                               dgm_a2a_binding binding, dgm_a2a_peer *ret_peer);
 dgm_a2a_peer dgm_a2a_peer_at(dgm_str url, dgm_str tenant, bool is_rest, bool is_v1);
