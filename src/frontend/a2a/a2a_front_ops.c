@@ -96,10 +96,12 @@ struct op *dgm_op_release_request(struct op *op)
 {
     const dgm_http_request *q = dgm_http_request_of(op->x);
     struct op *kept = op;
-    if (op->method != DGM_METHOD_SEND || dgm_arena_used(op->arena) + q->body.n > SMALL_REQUEST_BYTES) {
+    if (op->method != DGM_METHOD_SEND ||
+        dgm_arena_used(op->arena) + q->body.n > SMALL_REQUEST_BYTES) {
         dgm_str media = op->rest ? dgm_rest_type(op) : op->media;
         uint64_t cursor = read_cursor(q);
-        dgm_http_forget_request(op->x); /* goes at the end of this turn: until then it can be read */
+        dgm_http_forget_request(
+            op->x); /* goes at the end of this turn: until then it can be read */
         dgm_arena *a = dgm_http_arena(op->x);
         kept = dgm_new(a, struct op);
         *kept = *op;
