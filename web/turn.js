@@ -23,6 +23,7 @@ export class Turn {
     talk.append(this.box);
     this.texts = new Map(); // artifact id -> what it says, in order of appearance
     this.shown = new Map(); // artifact id -> element of a file or of data
+    this.calls = []; // of the agent's own tools
     this.state = "";
     this.task = this.context = this.cursor = null;
     this.doing("Waiting for the agent");
@@ -120,6 +121,26 @@ export class Turn {
     this.answer.textContent = this.whole();
   }
 
+  // AG-UI's events of one call. A client that connects in the middle gets the start of an open call again.
+  take_call(e) {
+    const at = this.calls.findLastIndex((c) => c.id === e.toolCallId), call = this.calls[at];
+    if (e.type === "TOOL_CALL_START" && (!call || call.result !== undefined))
+      this.put_call(this.calls.length, { id: e.toolCallId, name: e.toolCallName, args: "" });
+    else if (call && e.type === "TOOL_CALL_ARGS") this.put_call(at, { args: call.args + e.delta });
+    else if (call && e.type === "TOOL_CALL_RESULT") this.put_call(at, { result: e.content });
+  }
+
+  // The calls are above the answer, in their order. The same call again changes only its texts.
+  put_call(at, change) {
+    if (!this.tools) this.box.prepend((this.tools = make("section", { class: "tools", "aria-label": "Tool calls" })));
+    const call = Object.assign((this.calls[at] ??= new_call(this.tools)), change);
+    const is_done = call.result !== undefined;
+    call.title.textContent = `Tool ${call.name}: ${is_done ? "done" : "running"}`;
+    call.input.textContent = pretty(call.args);
+    call.output.textContent = is_done ? pretty(call.result) : "";
+    call.output.parentElement.hidden = !is_done;
+  }
+
   put_files(parts, id, append, name) {
     const others = parts.filter((p) => !("text" in p));
     if (!others.length) return;
@@ -135,6 +156,17 @@ export class Turn {
 function indicator_of(message) {
   const found = (message?.parts ?? []).find((p) => p.data?.type === "status-indicator");
   return found?.data.text ?? "";
+}
+
+function new_call(tools) {
+  const title = make("summary"), input = make("pre", { tabindex: "0" }), output = make("pre", { tabindex: "0" });
+  tools.append(make("details", { class: "tool" }, title, make("div", {}, "Arguments", input), make("div", {}, "Result", output)));
+  return { title, input, output };
+}
+
+// Indented, if it is JSON; the text itself if not.
+function pretty(text) {
+  try { return JSON.stringify(typeof text === "string" ? JSON.parse(text) : text, null, 2); } catch { return text; }
 }
 
 const data = (p) => make("pre", { tabindex: "0" }, JSON.stringify(p.data, null, 2));

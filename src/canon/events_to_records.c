@@ -291,7 +291,7 @@ static void on_subagent(dgm_events_to_records *m, const dgm_canon_event *e)
     indicate(m, dgm_json_object(m->scratch, members, 4));
 }
 
-/* [{"op":"add","path":"/name","value":...}] is a member of the state; other patches are passed on. */
+/* [{"op":"add","path":"/name","value":...}] is a member of the state; other patches are custom records. */
 static void on_state_delta(dgm_events_to_records *m, const dgm_json *patch)
 {
     yyjson_val *op = yyjson_arr_get_first((yyjson_val *)(uintptr_t)patch);
@@ -301,7 +301,7 @@ static void on_state_delta(dgm_events_to_records *m, const dgm_json *patch)
                   dgm_str_is(dgm_json_str_member(op, "op"), "add") && path.p[0] == '/' &&
                   !memchr(path.p + 1, '/', path.n - 1) && !memchr(path.p, '~', path.n);
     if (!simple) {
-        to_records_custom(m, DGM_STR("ag-ui:state-delta"), patch);
+        to_records_custom(m, DGM_STR(DGM_NAME_STATE_DELTA), patch);
         return;
     }
     dgm_internal internal = {.kind = DGM_INTERNAL_STATE,

@@ -115,9 +115,30 @@ dgm_str dgm_from_message_id(dgm_records_to_events *f, dgm_str id)
     return id;
 }
 
+/* A patch that events_to_records.c stored as it was; an agent may use the name for something else. */
+static bool is_state_patch(dgm_str name, const dgm_json *value)
+{
+    size_t i, n;
+    yyjson_val *op;
+    if (!dgm_str_is(name, DGM_NAME_STATE_DELTA) || !yyjson_is_arr((yyjson_val *)(uintptr_t)value))
+        return false;
+    yyjson_arr_foreach ((yyjson_val *)(uintptr_t)value, i, n, op) {
+        dgm_str path = dgm_json_str_member(op, "path");
+        if (!dgm_json_str_member(op, "op").n || !path.p || (path.n && path.p[0] != '/'))
+            return false;
+    }
+    return true;
+}
+
 void dgm_from_custom(dgm_records_to_events *f, dgm_str name, const dgm_json *value)
 {
     dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
+    if (is_state_patch(name, value)) {
+        e.kind = DGM_CANON_STATE_DELTA;
+        e.state_delta.patch = value;
+        dgm_from_out(f, &e);
+        return;
+    }
     e.custom.name = name;
     e.custom.value = value;
     dgm_canon_artifact_from_custom(f->scratch, NULL, &e);

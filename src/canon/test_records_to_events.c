@@ -440,6 +440,24 @@ static void reasoning_state_steps_usage_custom(void **state)
                  "CUSTOM x:y [1]\nRUN_FINISHED c t model=m in=8 out=2 reasoning=1\n");
 }
 
+/* events_to_records.c stores a patch that is more than one member as a custom record. */
+static void a_patch_of_the_state_is_a_delta_again(void **state)
+{
+#define PATCH(value) INTERNAL("custom", "\"name\":\"ag-ui:state-delta\",\"value\":" value)
+    (void)state;
+    check_run(ALONE,
+              TASK PATCH("[{\"op\":\"replace\",\"path\":\"/a/0\",\"value\":1}]")
+                  PATCH("[{\"op\":\"remove\",\"path\":\"\"}]") PATCH("[{\"path\":\"/a\"}]")
+                      PATCH("[{\"op\":\"remove\",\"path\":\"a\"}]") PATCH("{\"op\":\"add\"}")
+                          STATUS("COMPLETED", ""),
+              BEGUN "STATE_DELTA [{\"op\":\"replace\",\"path\":\"/a/0\",\"value\":1}]\n"
+                    "STATE_DELTA [{\"op\":\"remove\",\"path\":\"\"}]\n"
+                    "CUSTOM ag-ui:state-delta [{\"path\":\"/a\"}]\n"
+                    "CUSTOM ag-ui:state-delta [{\"op\":\"remove\",\"path\":\"a\"}]\n"
+                    "CUSTOM ag-ui:state-delta {\"op\":\"add\"}\nRUN_FINISHED c t\n");
+#undef PATCH
+}
+
 static void the_last_status_reports_the_usage(void **state)
 {
 #define COST                                                                                       \
@@ -589,6 +607,7 @@ DGM_TEST_MAIN(
     dgm_test_holds(arguments_come_in_pieces, "R000-27 R000-36"),
     dgm_test_holds(messages_of_a_history, "R000-21 R000-22 R000-28 R000-29"),
     dgm_test(a_whole_task_says_everything_once), dgm_test(reasoning_state_steps_usage_custom),
-    dgm_test(the_last_status_reports_the_usage), dgm_test(agents_that_are_invoked_are_subagents),
-    dgm_test(malformed_calls_are_named), dgm_test(items_keep_to_their_limit),
-    dgm_test(a_snapshot_too_large_is_not_sent), dgm_test(snapshots_without_end_come_to_one))
+    dgm_test(a_patch_of_the_state_is_a_delta_again), dgm_test(the_last_status_reports_the_usage),
+    dgm_test(agents_that_are_invoked_are_subagents), dgm_test(malformed_calls_are_named),
+    dgm_test(items_keep_to_their_limit), dgm_test(a_snapshot_too_large_is_not_sent),
+    dgm_test(snapshots_without_end_come_to_one))

@@ -39,6 +39,8 @@
 #define DGM_NAME_ARTIFACT "dragoman:artifact"
 /* AG-UI's CUSTOM event for the metadata of a status update. */
 #define DGM_NAME_METADATA "dragoman:metadata"
+/* A custom record with the JSON Patch of AG-UI's STATE_DELTA, if the patch is more than one member of the state. */
+#define DGM_NAME_STATE_DELTA "ag-ui:state-delta"
 
 /* Ids of messages that a frontend adds; an agent's message does not have them. */
 #define DGM_NAME_QUESTION "dragoman:question"

@@ -1,7 +1,8 @@
 // The page in chromium: what a person sees and can do. TAP.
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, connect } from "node:net";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
@@ -54,6 +55,39 @@ function wire_to(url) {
     cut: () => { for (const x of open) x.destroy(); },
     close: () => { s.close(); for (const x of open) x.destroy(); },
   })));
+}
+
+// ---- an AG-UI agent of another project, with a server in front of it --------------------------------------------------
+
+const SERVICES = resolve(ROOT, "tests/interop/services");
+const pause = (ms) => new Promise((r) => setTimeout(r, ms));
+
+const free_port = () => new Promise((done) => {
+  const s = createServer().listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => done(port)); });
+});
+const listens = (port) => new Promise((done) => {
+  const s = connect(port, "127.0.0.1", () => { s.destroy(); done(true); });
+  s.on("error", () => done(false));
+});
+
+// The agent of tests/interop/services, whose tools change a list of items that is its state.
+async function start_board() {
+  const port = await free_port(), folder = mkdtempSync(join(tmpdir(), "dragoman-browser-"));
+  const child = spawn(join(SERVICES, ".venv-services/bin/python"), [join(SERVICES, "pydantic_agent_service.py"), String(port)], { stdio: ["ignore", "ignore", "inherit"] });
+  let ended = "";
+  child.on("error", (e) => (ended = e.message));
+  child.on("exit", (code) => (ended ||= `exit status ${code}`));
+  for (const end = Date.now() + PATIENCE; !(await listens(port)); await pause(100))
+    check(!ended && Date.now() < end, `the service does not listen (scripts/setup test installs it): ${ended}`);
+  const file = join(folder, "dragoman.yaml");
+  writeFileSync(file, JSON.stringify({ agents: [{ id: "board", type: "http", default: true, card: { name: "Board" }, settings: { url: `http://127.0.0.1:${port}/ag-ui`, format: "ag-ui" } }] }));
+  const front = await start("--store", "memory:", "-c", file);
+  return { url: front.url, end: async () => {
+    const status = await end(front);
+    child.kill("SIGTERM");
+    rmSync(folder, { recursive: true });
+    check(status === 0, `the server ended with ${status}: ${front.log}`);
+  } };
 }
 
 // ---- tests --------------------------------------------------------------------------------------------------------
@@ -179,6 +213,113 @@ test("data is shown as JSON", async () => {
   await settled();
   const value = JSON.parse(await text(".artifact pre"));
   check(typeof value === "object", value);
+});
+
+// Of each call of the last answer: its title and its texts. A person opens it for them.
+async function calls() {
+  const found = [];
+  for (const one of await last(".tool").all()) {
+    if (!(await one.locator("pre").first().isVisible())) await one.locator("summary").press("Enter");
+    found.push([await one.locator("summary").innerText(), ...await one.locator("pre:visible").allInnerTexts()]);
+  }
+  return found;
+}
+const shared_state = async () => JSON.parse(await page.locator("#state pre:visible").innerText());
+const same_json = (got, want, what) => same(JSON.stringify(got), JSON.stringify(want), what);
+
+test("the agent's own tools are shown above the answer", async () => {
+  await open();
+  await say("parallel-tools");
+  await page.waitForSelector(".tool");
+  await settled();
+  const shown = await calls();
+  same(shown.length, 2, "calls");
+  for (const [title, args, result] of shown) {
+    check(/^Tool \w+: done$/.test(title), title);
+    check(Object.keys(JSON.parse(args)).length > 0, args);
+    check(result.length > 0, "no result");
+  }
+  same(await page.locator(".agent > :first-child").getAttribute("class"), "tools", "class of the first element");
+  check((await text(".answer")).length > 0, "no answer");
+});
+
+test("shared state is shown, and its changes; a new conversation has none", async () => {
+  await open();
+  same(await page.locator("#state").isVisible(), false, "the state is there at the start");
+  await say("state");
+  await settled();
+  same_json(await shared_state(), { recipe: "pancakes", servings: 4, steps: ["mix", "bake"] }, "state");
+  await say("echo no change");
+  await settled();
+  same((await shared_state()).servings, 4, "servings after a turn without a change");
+  await page.reload();
+  await page.waitForSelector("#state:visible");
+  same((await shared_state()).servings, 4, "servings after a reload");
+  await page.click("#fresh");
+  await page.waitForSelector("#talk:empty");
+  same(await page.locator("#state").isVisible(), false, "the state is there in a new conversation");
+});
+
+test("every operation of a JSON Patch changes the state", async () => {
+  await open();
+  const results = await page.evaluate(async () => {
+    const { patched } = await import("/web/agui.js");
+    const before = { a: [1, 2], "x/y~": { b: 1 } };
+    const apply = (...patch) => patched(before, patch);
+    return [
+      apply({ op: "add", path: "/a/0", value: 0 }).a, apply({ op: "add", path: "/a/-", value: 3 }).a,
+      apply({ op: "replace", path: "/a/1", value: 9 }).a, apply({ op: "remove", path: "/a/0" }).a,
+      apply({ op: "copy", from: "/a/0", path: "/a/-" }).a, apply({ op: "move", from: "/a/0", path: "/c" }),
+      apply({ op: "replace", path: "/x~1y~0/b", value: 2 })["x/y~"], apply({ op: "test", path: "/a/0", value: 1 }),
+      apply({ op: "replace", path: "", value: 5 }), apply({ op: "add", path: "/no/where", value: 1 }),
+      apply({ op: "add", path: "/__proto__/polluted", value: 1 }), {}.polluted ?? "clean", before,
+    ];
+  });
+  same_json(results, [[0, 1, 2], [1, 2, 3], [1, 9], [2], [1, 2, 1], { a: [2], "x/y~": { b: 1 }, c: 1 }, { b: 2 },
+    { a: [1, 2], "x/y~": { b: 1 } }, 5, null, null, "clean", { a: [1, 2], "x/y~": { b: 1 } }], "results");
+});
+
+test("an AG-UI agent of pydantic-ai: text, a failure, tools and state, before and after a reload", async () => {
+  const board = await start_board();
+  try {
+    await open(board.url);
+    same(await page.locator("#card h2").innerText(), "Board", "name on the card");
+    await say("hello");
+    await settled();
+    same(await text(".answer"), "You said hello in turn 1", "answer");
+    same(await page.locator(".answer").count(), 1, "answers on the page");
+    same(await page.locator(".tool").count(), 0, "calls on the page");
+    same(await page.locator("#state").isVisible(), false, "the state is there");
+
+    const steps = [
+      ["add milk", "add_item", "milk", "1 items", ["milk"]],
+      ["add bread", "add_item", "bread", "2 items", ["milk", "bread"]], // a snapshot; the agent got the state before
+      ["replace tea", "replace_item", "tea", "tea is the last item", ["milk", "tea"]], // a delta
+    ];
+    for (const [words, tool, item, result, items] of steps) {
+      await say(words);
+      await settled();
+      same(await text(".answer"), `The tool ${tool} says: ${result}`, "answer");
+      same(await last(".answer").count(), 1, "answers in the turn");
+      same_json(await calls(), [[`Tool ${tool}: done`, JSON.stringify({ item }, null, 2), result]], `calls after ${words}`);
+      same_json(await shared_state(), { items }, `state after ${words}`);
+    }
+
+    await page.reload();
+    await page.locator(".tool").nth(2).waitFor();
+    same_json(await calls(), [["Tool replace_item: done", JSON.stringify({ item: "tea" }, null, 2), "tea is the last item"]], "calls after a reload");
+    same(await page.locator(".tool").count(), 3, "calls on the page after a reload");
+    same(await page.locator(".answer").count(), 4, "answers on the page after a reload");
+    await page.waitForSelector("#state pre:visible:has-text('tea')");
+    same_json(await shared_state(), { items: ["milk", "tea"] }, "state after a reload");
+
+    await say("fail");
+    await settled();
+    contains(await text(".error"), "out of order");
+    same_json(await shared_state(), { items: ["milk", "tea"] }, "state after a failure");
+  } finally {
+    await board.end();
+  }
 });
 
 test("input-required: the answer continues the task", async () => {

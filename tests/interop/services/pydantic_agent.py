@@ -105,6 +105,13 @@ def _(format):
     same(told.text, "The tool add_item says: 2 items", "the answer")
 
 
+@each("{}: a change inside the state is a delta", ["ag-ui", "ag-ui-0"])
+def _(format):
+    told = fronts.ag_ui(dragoman(format), "replace tea", state={"items": ["bread", "milk"]})
+    same([f.json["delta"] for f in told.frames if f.json["type"] == "STATE_DELTA"], [[{"op": "replace", "path": "/items/1", "value": "tea"}]], "the changes")
+    same([f.json for f in told.frames if f.json["type"] == "CUSTOM" and "state" in f.json["name"]], [], "custom events")
+
+
 @test("the servers ended well")
 def _():
     complaints = server.end_all()

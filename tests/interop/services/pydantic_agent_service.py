@@ -2,7 +2,7 @@
 import sys
 
 import uvicorn
-from ag_ui.core import EventType, StateSnapshotEvent
+from ag_ui.core import EventType, StateDeltaEvent, StateSnapshotEvent
 from pydantic import BaseModel
 from pydantic_ai import Agent, RunContext, ToolReturn
 from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
@@ -33,6 +33,8 @@ async def answer(messages, info):
         raise ValueError("the model is out of order")
     elif text.startswith("add "):
         yield {0: DeltaToolCall(name="add_item", json_args='{"item": "%s"}' % text[4:], tool_call_id="call_add")}
+    elif text.startswith("replace "):
+        yield {0: DeltaToolCall(name="replace_item", json_args='{"item": "%s"}' % text[8:], tool_call_id="call_replace")}
     elif text == "weather" and any(t.name == "get_weather" for t in info.function_tools):
         yield {0: DeltaToolCall(name="get_weather", json_args='{"city": "Rome"}', tool_call_id="call_weather")}
     else:
@@ -49,6 +51,13 @@ async def add_item(ctx: RunContext[StateDeps[Board]], item: str) -> ToolReturn:
     ctx.deps.state.items.append(item)
     return ToolReturn(return_value=f"{len(ctx.deps.state.items)} items",
                       metadata=[StateSnapshotEvent(type=EventType.STATE_SNAPSHOT, snapshot=ctx.deps.state.model_dump())])
+
+
+@agent.tool
+async def replace_item(ctx: RunContext[StateDeps[Board]], item: str) -> ToolReturn:
+    ctx.deps.state.items[-1] = item
+    change = {"op": "replace", "path": f"/items/{len(ctx.deps.state.items) - 1}", "value": item}
+    return ToolReturn(return_value=f"{item} is the last item", metadata=[StateDeltaEvent(type=EventType.STATE_DELTA, delta=[change])])
 
 
 async def ag_ui(request):
