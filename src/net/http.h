@@ -186,8 +186,8 @@ typedef struct dgm_http_watcher {
     dgm_loop_fn on_fin;
     /* The server starts to drain: a stream without an end of its own ends here. Once, also if it had happened before. */
     dgm_loop_fn on_drain;
-    /* Of a stream, after dgm_http_begin: sent whenever nothing was written for 15 s. A comment shows us whether the peer is
-     * there, and it keeps proxies from closing the connection. */
+    /* Of a stream, after dgm_http_begin: sent whenever nothing was written for 15 s, and once when the peer has sent its FIN.
+     * A comment shows us whether the peer is there, and it keeps proxies from closing the connection. */
     dgm_str ping;
 } dgm_http_watcher;
 /* The watcher is not copied. It replaces the one before; NULL: none. */

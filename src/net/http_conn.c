@@ -422,6 +422,8 @@ static void on_conn_event(uv_poll_t *h, int status, int events)
         conn_read_bytes(c, s->read, (size_t)n);
     if (c->eof && c->state == CONN_BUSY && c->x->watcher->on_fin)
         dgm_loop_at_turn_end(s->loop, &c->x->turn);
+    if (c->eof && c->state == CONN_BUSY)
+        dgm_http_exchange_probe(c->x);
     if (c->state < CONN_DEAD && !c->turn.next)
         dgm_http_conn_update(c);
 }

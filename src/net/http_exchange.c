@@ -470,6 +470,14 @@ void dgm_http_write(dgm_http_exchange *x, dgm_str bytes)
     dgm_loop_at_turn_end(x->shard->loop, &x->c->turn);
 }
 
+void dgm_http_exchange_probe(dgm_http_exchange *x)
+{
+    if (!x->c || !x->c->eof || x->c->was_probed || !x->watcher->ping.n)
+        return;
+    x->c->was_probed = true;
+    dgm_http_write(x, x->watcher->ping);
+}
+
 void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn release, void *arg)
 {
     if (!x->c || x->no_body || bytes.n <= COPY_BYTES) {
@@ -518,4 +526,5 @@ void dgm_http_watch(dgm_http_exchange *x, const dgm_http_watcher *w, void *arg)
         dgm_loop_at_turn_end(x->shard->loop, &x->turn);
     if (x->c && w->ping.n)
         dgm_loop_at_turn_end(x->shard->loop, &x->c->turn); /* which sets the timer */
+    dgm_http_exchange_probe(x);
 }

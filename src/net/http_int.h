@@ -102,6 +102,7 @@ typedef struct http_conn {
     bool restart;           /* the timer, although its kind stays */
     bool eof;               /* the peer's FIN */
     bool has_tls_bytes : 1; /* the peer has sent something */
+    bool was_probed : 1;    /* by dgm_http_exchange_probe */
     bool is_loopback : 1;
 } http_conn;
 
@@ -237,6 +238,9 @@ void dgm_http_exchange_new(http_conn *c); /* becomes c->x */
 void dgm_http_exchange_free(dgm_http_exchange *x);
 /* The end of a turn: reports that the peer has disconnected; frees the exchange when it has ended. */
 void dgm_http_exchange_turn_end(void *exchange);
+/* After the peer's FIN: writes the comment of a stream. A peer that has closed its socket resets the connection then; one
+ * that still reads ignores the comment. */
+void dgm_http_exchange_probe(dgm_http_exchange *x);
 void dgm_http_exchange_deliver(http_conn *c); /* c->x is complete */
 void dgm_http_exchange_queue(
     http_conn *c); /* likewise, with a large body: delivered in a later turn */

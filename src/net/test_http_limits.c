@@ -76,6 +76,39 @@ static void a_silent_stream_is_kept_alive_and_a_dead_peer_found(void **state)
     stop();
 }
 
+static void a_peer_that_closes_a_silent_stream_is_noticed_at_once(void **state)
+{
+    dgm_http_times rare = patient;
+    (void)state;
+    rare.ping_ms = 600000;
+    serve(1, (dgm_http_options){0}, &rare);
+    int fd = client();
+    say(fd, GET("/idle"));
+    hear(fd, got, ": hello\n\n");
+    close(fd);
+    wait_for(&w.gone, 1);
+    wait_for_connections(0);
+    stop();
+}
+
+static void a_peer_that_only_ends_its_side_keeps_its_stream(void **state)
+{
+    dgm_http_times rare = patient;
+    (void)state;
+    rare.ping_ms = 600000;
+    serve(1, (dgm_http_options){0}, &rare);
+    int fd = client();
+    say(fd, GET("/idle"));
+    hear(fd, got, ": hello\n\n");
+    shutdown(fd, SHUT_WR);
+    hear(fd, got, "8\r\n: ping\n\n\r\n");
+    usleep(50000);
+    assert_int_equal(w.gone, 0);
+    assert_int_equal(dgm_http_server_connections(w.server), 1);
+    close(fd);
+    stop();
+}
+
 /* ---- slow readers, backlog, gone ------------------------------------------------------------------------------- */
 
 static void a_slow_reader_gets_all_and_the_backlog_stays_small(void **state)
@@ -391,6 +424,8 @@ static void draining_ends_in_time_whatever_is_open(void **state)
 DGM_TEST_MAIN(dgm_test(slow_heads_bodies_and_idle_connections_are_cut),
               dgm_test(an_answer_in_the_making_has_no_timer),
               dgm_test(a_silent_stream_is_kept_alive_and_a_dead_peer_found),
+              dgm_test(a_peer_that_closes_a_silent_stream_is_noticed_at_once),
+              dgm_test(a_peer_that_only_ends_its_side_keeps_its_stream),
               dgm_test(a_slow_reader_gets_all_and_the_backlog_stays_small),
               dgm_test(what_was_borrowed_from_the_arena_outlives_the_end),
               dgm_test(who_takes_no_byte_is_gone),

@@ -10,8 +10,9 @@ import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DRAGOMAN = os.path.join(ROOT, os.environ.get("DRAGOMAN", "build/dragoman"))
-# a report of the sanitizers must never pass for `bad input` (1)
-ENV = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "exitcode=77:detect_leaks=1",
+FOLDER = tempfile.mkdtemp(prefix="dragoman-cli-")
+# A report of the sanitizers must never pass for `bad input` (1). The default database is in our folder: the user may have one.
+ENV = {**os.environ, "LC_ALL": "C", "XDG_STATE_HOME": os.path.join(FOLDER, "state"), "ASAN_OPTIONS": "exitcode=77:detect_leaks=1",
        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
 WAIT = 60  # seconds; nothing here takes one, but machines may be busy
 
@@ -36,9 +37,6 @@ def test(name):
 
 
 # ---- a folder of our own -----------------------------------------------------------------------------
-
-FOLDER = tempfile.mkdtemp(prefix="dragoman-cli-")
-
 
 def cleanup():
     shutil.rmtree(FOLDER, ignore_errors=True)
