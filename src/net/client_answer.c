@@ -154,6 +154,8 @@ void dgm_fetch_watch_time(dgm_fetch *f)
         const char *what;
     } rows[] = {
         {f->started, limits->total_ms, "%s did not finish its answer within %.3g s"},
+        {f->connecting, f->connecting ? limits->connect_ms : 0,
+         "no connection to %s within %.3g s"},
         {f->started, f->has_head ? 0 : limits->first_byte_ms, "no answer from %s within %.3g s"},
         {f->active, f->has_head && !f->paused ? limits->silence_ms : 0,
          "%s sent nothing for %.3g s"},
@@ -317,6 +319,10 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
     }
     int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
     f->pool->n_sockets += fd >= 0;
+    if (!f->connecting) {
+        f->connecting = uv_now(f->client->loop);
+        dgm_fetch_watch_time_within(f, f->o.limits.connect_ms);
+    }
     return fd;
 }
 
@@ -338,9 +344,20 @@ static int on_connected(void *arg, curl_socket_t fd, curlsocktype purpose)
     return CURL_SOCKOPT_OK;
 }
 
+/* There is a connection, TLS included: the request is about to be sent. */
+static int on_ready(void *arg, char *ip, char *local_ip, int port, int local_port)
+{
+    dgm_fetch *f = arg;
+    (void)ip, (void)local_ip, (void)port, (void)local_port;
+    f->connecting = 0;
+    return CURL_PREREQFUNC_OK;
+}
+
 void dgm_fetch_set_callbacks(dgm_fetch *f)
 {
     CURL *e = f->easy;
+    curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_ready);
+    curl_easy_setopt(e, CURLOPT_PREREQDATA, f);
     curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header_line);
     curl_easy_setopt(e, CURLOPT_HEADERDATA, f);
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);

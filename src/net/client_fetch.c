@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <strings.h>
 
+/* The limit for a connection is ours (dgm_fetch_watch_time): on a busy machine libcurl has missed its own. Before there is a
+ * socket, while a name is resolved, only libcurl's applies. */
+#define LATER_CONNECT_MS 1000L
 /* What may follow of an answer that was released: more than this costs more than a new connection. */
 #define RELEASED_MS 250
 #define RELEASED_BYTES ((size_t)16 << 10)
@@ -62,8 +65,10 @@ void dgm_fetch_prepare(dgm_fetch *f)
     curl_easy_setopt(e, CURLOPT_USERAGENT, "dragoman/" DGM_VERSION);
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(e, CURLOPT_QUICK_EXIT,
-                     1L); /* a name server that hangs does not stop the loop */
-    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)o->limits.connect_ms);
+                     1L);     /* a name server that hangs does not stop the loop */
+    if (o->limits.connect_ms) /* 0: libcurl's default, 5 minutes */
+        curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
+                         (long)o->limits.connect_ms + LATER_CONNECT_MS);
     curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, MAX_IDLE_S);
     curl_easy_setopt(e, CURLOPT_ERRORBUFFER, f->why);
     dgm_fetch_set_callbacks(f);

@@ -66,6 +66,7 @@ struct dgm_fetch {
     struct curl_slist *lines;
     uv_timer_t timer;
     uint64_t started, active; /* by uv_now */
+    uint64_t connecting;      /* likewise, since when; 0: it has no socket yet, or is connected */
     size_t body_read, body_n, head_n;
     const char *target; /* "host:port", for sentences */
     dgm_fetch_header *headers;

@@ -569,6 +569,32 @@ static void a_reader_that_pauses_stops_the_server(void **state)
     done(g);
 }
 
+/* TLS to a port where nothing answers. */
+static void the_limit_for_a_connection_is_ours(void **state)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    char url[100];
+    (void)state;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/", ntohs(at.sin_port));
+    client_start();
+    uint64_t since = uv_now(&loop);
+    struct got *g = start(
+        (dgm_fetch_options){.url = url, .limits = {.connect_ms = 100, .first_byte_ms = 60000}}, "");
+    run_until(g);
+    assert_true(uv_now(&loop) - since < 1000); /* libcurl's limit is later */
+    assert_int_equal(g->end, DGM_FETCH_TIMEOUT);
+    assert_string_equal(strstr(g->what, " within "), " within 0.1 s");
+    assert_non_null(strstr(g->what, "no connection to"));
+    done(g);
+    close(fd);
+    client_stop();
+}
+
 static void on_end_close(void *user, const dgm_fetch_result *result)
 {
     on_end(user, result);
@@ -689,6 +715,7 @@ DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_its_connection_is_used_again),
               dgm_test(a_released_connection_is_used_again),
               dgm_test(a_released_answer_without_an_end_is_left),
               dgm_test(a_reader_that_pauses_stops_the_server),
+              dgm_test(the_limit_for_a_connection_is_ours),
               dgm_test(a_handler_may_close_the_client), dgm_test(headers_cannot_add_lines),
               dgm_test(a_guarded_request_opens_its_own_connection),
               dgm_test(idle_connections_are_closed), dgm_test(origins_are_compared))
