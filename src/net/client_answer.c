@@ -345,7 +345,7 @@ static int on_connected(void *arg, curl_socket_t fd, curlsocktype purpose)
 }
 
 /* There is a connection, TLS included: the request is about to be sent. */
-static int on_ready(void *arg, char *ip, char *local_ip, int port, int local_port)
+static int on_before_request(void *arg, char *ip, char *local_ip, int port, int local_port)
 {
     dgm_fetch *f = arg;
     (void)ip, (void)local_ip, (void)port, (void)local_port;
@@ -356,7 +356,7 @@ static int on_ready(void *arg, char *ip, char *local_ip, int port, int local_por
 void dgm_fetch_set_callbacks(dgm_fetch *f)
 {
     CURL *e = f->easy;
-    curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_ready);
+    curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_before_request);
     curl_easy_setopt(e, CURLOPT_PREREQDATA, f);
     curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header_line);
     curl_easy_setopt(e, CURLOPT_HEADERDATA, f);
