@@ -8,7 +8,7 @@ const talk = $("talk"), words = $("words"), send = $("send"), cancel = $("cancel
 const PATIENCE = [500, 1000, 2000, 4000, 8000, 8000, 8000, 8000]; // ms before each attempt to come back
 
 let agents = [], agent = null, card = null, client = null, turn = null, stop = null;
-let state; // that the agent shares with the page; undefined: there is none
+let state; // that the agent shares with the page; undefined: no state was sent
 const turns = new Map(); // id of a message of the user -> the turn that answers it
 // Of this tab; a reload finds its conversation again.
 const kept = JSON.parse(sessionStorage.getItem("dragoman") ?? "{}");

@@ -1,4 +1,4 @@
-"""Finding libdragoman.so, and saying so when there is none."""
+"""Finding libdragoman.so, and the error if it is not found."""
 import ctypes.util
 import os
 import subprocess

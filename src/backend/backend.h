@@ -27,7 +27,7 @@ typedef struct dgm_run dgm_run;
 /* What the agent may know. Lives as long as the run, unless it says that it has read it (dgm_run_has_read). */
 typedef struct dgm_run_input {
     const dgm_message *message; /* the caller's, ids filled in */
-    const dgm_task *task;       /* before this turn; NULL if there is none yet */
+    const dgm_task *task;       /* before this turn; NULL in the first turn of a task */
     const dgm_json *metadata;   /* of the request; may be NULL */
     dgm_strs accepted_output_modes;
     dgm_str task_id, context_id; /* what the task is or would be called */

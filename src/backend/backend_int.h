@@ -12,7 +12,7 @@
 #include <stdarg.h>
 
 typedef struct dgm_inner {
-    /* options: NULL: there are none */
+    /* options may be NULL */
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
                      dgm_err *err);
     void (*close)(void *agent);
@@ -50,7 +50,7 @@ dgm_part dgm_status_indicator(dgm_arena *a, dgm_str text);
 /* ---- settings ------------------------------------------------------------------------------------------- */
 
 /* Fills the members that are set; others keep their defaults. Texts are borrowed from config. The first
- * mistake is returned. rows: NULL: there are none. */
+ * mistake is returned. rows may be NULL. */
 dgm_code dgm_settings_read(const dgm_json *config, const dgm_setting *rows, void *object,
                            dgm_err *err);
 

@@ -17,7 +17,7 @@ struct source {
     const dgm_message *message;
     bool piece;
     size_t placed; /* 1 + index of the result that it is in; 0: not yet */
-    size_t starts; /* 1 + index of the first Start that was made of it; 0 if there is none */
+    size_t starts; /* 1 + index of the first Start that was made of it; 0 if no Start was made */
 };
 
 struct result {

@@ -121,7 +121,7 @@ static const dgm_json *join_texts(struct compacting *k, struct call *c, const dg
     return dgm_json_make_string(k->a, dgm_buf_str(&c->text));
 }
 
-/* The Start's arguments (NULL if there are none) with all that came before. */
+/* The Start's arguments (NULL if absent) with all that came before. */
 static const dgm_json *arguments_with(struct compacting *k, struct call *c, const dgm_json *final)
 {
     dgm_str said = dgm_buf_str(&c->text);

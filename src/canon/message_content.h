@@ -86,7 +86,7 @@ yyjson_val *dgm_content_data_member(const dgm_part *p,
 dgm_code dgm_content_read_tools(dgm_arena *a, const dgm_part *p, dgm_role role, const dgm_at *at,
                                 dgm_content_tools *ret_tools, dgm_err *err);
 
-/* The text of a call's arguments: "{}" when there are none. */
+/* The text of a call's arguments: "{}" without arguments. */
 dgm_str dgm_content_arguments(dgm_arena *a, const dgm_json *arguments);
 
 /* The inverse: an object if the text is exactly our encoding of an object; else the text itself. So

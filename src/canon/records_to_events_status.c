@@ -160,7 +160,7 @@ static bool is_approval(const dgm_part *p)
 }
 
 /* The request for an approval in a question: {"type":"approval-request","id","tool","arguments"}; of several requests a list.
- * NULL if there is none. */
+ * NULL if the question has no such request. */
 static const dgm_json *approval_of(dgm_records_to_events *f, const dgm_message *m)
 {
     const dgm_json *only = NULL;

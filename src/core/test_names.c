@@ -339,7 +339,7 @@ static void find_call_it(struct step *s)
     dgm_core_find_call(s->e->core, s->owner, s->agent, s->text, on_task, s);
 }
 
-/* The task that asked for it, in this state; "" if there is none. */
+/* The task that asked for it, in this state; "" if not found. */
 static void check_call(struct env *e, const char *agent, const char *principal, const char *call,
                        const char *task, dgm_task_state state)
 {

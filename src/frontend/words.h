@@ -10,7 +10,7 @@ bool dgm_next_word(dgm_str *list, char end, dgm_str *ret);
 
 /* False: an invalid percent code, or invalid UTF-8. */
 bool dgm_percent_decode(dgm_arena *a, dgm_str in, bool plus_is_space, dgm_str *ret);
-/* A query parameter's value, decoded; absent if there is none. Empty ones count as absent. */
+/* A query parameter's value, decoded; absent if it was not sent. Empty ones count as absent. */
 dgm_str dgm_query_value(dgm_arena *a, dgm_str query, const char *name);
 
 /* Without its parameters. */

@@ -46,5 +46,5 @@ typedef struct dgm_json_rule {
 /* The first fault in the order of the table: DGM_BAD_PARAMS; DGM_TOO_LARGE for too many entries. */
 dgm_code dgm_json_check(yyjson_val *v, const dgm_json_rule *rules, const dgm_at *at, dgm_err *err);
 
-/* The members of v that have no effect, unknown ones too, for a response header: "seed, stop". Empty: there are none. */
+/* The members of v that have no effect, unknown ones too, for a response header: "seed, stop". Empty if all have an effect. */
 dgm_str dgm_json_ignored(dgm_arena *a, yyjson_val *v, const dgm_json_rule *rules);

@@ -52,7 +52,7 @@ static void watch_message(dgm_converter *c, const struct input *in, const dgm_fr
     dgm_loss_watch_below(c->losses, NULL);
 }
 
-/* ret_compactor: a run of neighbouring messages that is still open; NULL if there is none. */
+/* ret_compactor: a run of neighbouring messages that is still open; NULL if no run is open. */
 static dgm_code convert_element(dgm_converter *c, struct input *in, dgm_reader *r,
                                 dgm_compactor **compactor)
 {

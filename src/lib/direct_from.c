@@ -62,7 +62,7 @@ static void direct_from_put_text(dgm_buf *b, const char *key, dgm_str text)
     dgm_json_put_str(b, text);
 }
 
-/* Marks of a part: pairs of key and text, absent ones left out; NULL when there is none. */
+/* Marks of a part: pairs of key and text, absent ones left out; NULL without marks. */
 static const dgm_json *marks(dgm_arena *a, dgm_str part, dgm_str detail, dgm_str file_id)
 {
     dgm_buf b;

@@ -79,7 +79,7 @@ typedef enum dgm_fold_artifact {
 } dgm_fold_artifact;
 dgm_fold_artifact dgm_fold_artifact_of(const dgm_fold *f, dgm_str artifact_id);
 
-/* How many warnings there were, and the last one (its code is DGM_OK while there is none). */
+/* How many warnings there were, and the last one (its code is DGM_OK before the first). */
 size_t dgm_fold_n_warnings(const dgm_fold *f);
 const dgm_err *dgm_fold_warning(const dgm_fold *f);
 

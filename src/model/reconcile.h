@@ -46,7 +46,7 @@ typedef enum dgm_text_change_kind {
 
 typedef struct dgm_text_change {
     dgm_text_change_kind kind;
-    size_t stream; /* DGM_NO_STREAM if there is none yet: open one */
+    size_t stream; /* DGM_NO_STREAM if it is not open yet: open one */
     dgm_str text; /* borrowed from what was given; INSTEAD of a status: lives until the next call */
 } dgm_text_change;
 #define DGM_NO_STREAM SIZE_MAX

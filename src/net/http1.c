@@ -219,7 +219,7 @@ static int read_headers(dgm_http1 *h, dgm_str authority)
 {
     const llhttp_t *l = &h->parser;
     dgm_http_header *host = NULL, *encoding = NULL, *expect = NULL;
-    for (size_t i = 0; i < h->request.n_headers; i++) { /* headers is NULL if there are none */
+    for (size_t i = 0; i < h->request.n_headers; i++) { /* headers is NULL without headers */
         dgm_http_header *e = &h->request.headers[i];
         if (dgm_str_is(e->name, "host")) {
             if (host)

@@ -34,7 +34,7 @@ typedef struct dgm_task_row {
     int64_t created_ms;
     int64_t status_ms; /* time of the last status change: what lists are sorted by */
     uint64_t last_seq;
-    uint64_t folded_seq; /* `folded` is the Task up to here; 0 if there is none yet */
+    uint64_t folded_seq; /* `folded` is the Task up to here; 0 if nothing was folded yet */
     dgm_str folded; /* the Task as a record's bytes, {"task":{...}}, written at the end of a turn */
 } dgm_task_row;
 
@@ -124,8 +124,8 @@ typedef void (*dgm_store_got_turns)(dgm_code code, const dgm_turn_row *turns, si
 void dgm_store_get_turns(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_turns got,
                          void *arg);
 
-/* By the caller's id, at an agent (empty: any), the newest if it was used twice: turn NULL when there is
- * none; task_id is the task it belongs to. */
+/* By the caller's id, at an agent (empty: any), the newest if it was used twice: turn is NULL if it
+ * is not found; task_id is the task it belongs to. */
 typedef void (*dgm_store_got_turn)(dgm_code code, const dgm_turn_row *turn, dgm_str task_id,
                                    const dgm_err *err, void *arg);
 void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str protocol,
@@ -150,7 +150,7 @@ bool dgm_store_is_unknown(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str 
 
 void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done, void *arg);
 
-/* The text is absent if there is none or it has expired. */
+/* The text is absent if the note does not exist or has expired. */
 typedef void (*dgm_store_got_note)(dgm_code code, dgm_str text, const dgm_err *err, void *arg);
 void dgm_store_get_note(dgm_store *s, dgm_owner owner, dgm_str kind, dgm_str name,
                         dgm_store_got_note got, void *arg);

@@ -8,7 +8,7 @@ static void make_find_call(struct call *c)
     dgm_store_find_call(c->env->store, c->owner, c->a, c->b, on_task, c);
 }
 
-/* The id of the task, "" if there is none. */
+/* The id of the task, "" if not found. */
 static const char *find_call(struct env *e, dgm_owner owner, const char *agent, const char *call)
 {
     struct call c = {

@@ -23,7 +23,7 @@ typedef struct dgm_service_turn {
     dgm_str context_id; /* of the conversation, for formats that name it */
     dgm_str run_id;
     dgm_str model; /* OpenAI's formats */
-    /* The service stores the conversation: only the message is sent, and one of the next two. Absent if there is none. */
+    /* The service stores the conversation: only the message is sent, and one of the next two. Absent if not known. */
     bool has_memory;
     dgm_str previous_id;    /* openai-responses: the response before */
     dgm_str remote_task_id; /* A2A: the service's task that waits for this message */

@@ -36,7 +36,7 @@ dgm_canon_interrupt *dgm_service_ask_approvals(const dgm_service_approvals *list
 
 /* ---- the request: decisions -------------------------------------------------------------------------------------- */
 
-/* The requests that the message decides about; NULL: there are none. */
+/* The requests that the message decides about; NULL if it decides about no request. */
 yyjson_val *dgm_service_open_approvals(const dgm_service_turn *turn);
 /* Appends what the format has for the decisions. */
 void dgm_service_add_decisions(const dgm_service_turn *turn, dgm_arena *a, yyjson_val *open,

@@ -197,8 +197,8 @@ def _():
         check(re.search(r"\r\x1b\[K[|/\\-] Working", shown), shown)
         check(shown.endswith("\r\x1b[K"), repr(shown[-80:]))
         check(b"Working" not in out, out)
-    check("Working" not in run("send", server(), "slow 2").err, "without a terminal there is none")
-    check_same(on_terminal("send", "--json", server(), "slow 2")[1], "", "with --json there is none")
+    check("Working" not in run("send", server(), "slow 2").err, "shown without a terminal")
+    check_same(on_terminal("send", "--json", server(), "slow 2")[1], "", "shown with --json")
 
 
 @test("send without TEXT reads standard input if it is not a terminal")

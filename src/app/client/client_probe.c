@@ -99,7 +99,7 @@ static probe *probe_send(connection *c, const char *what, const char *url, const
     return at;
 }
 
-/* The JSON value of a successful answer; NULL if there is none. */
+/* The JSON value of a successful answer; NULL if the answer failed or is not JSON. */
 static yyjson_val *probe_json(connection *c, dgm_str text)
 {
     yyjson_val *v = NULL;
@@ -235,7 +235,7 @@ static const char *connect_private_address(connection *c, const char *url)
 static const char *connect_card_note(connection *c, const char *other, bool is_of_host)
 {
     const char *host =
-        is_of_host ? "This is the card of the host: there is none below the path." : NULL;
+        is_of_host ? "This is the card of the host: no card was found below the path." : NULL;
     if (!other)
         return host;
     return dgm_arena_printf(c->p.arena,

@@ -168,8 +168,8 @@ dgm_str dgm_config_default_store(dgm_arena *a, const dgm_config_source *s, dgm_s
 /* Reports every mistake in an agent's settings; true: no mistakes. written: the agent in this document. */
 bool dgm_config_check_settings(const dgm_config_agent *a, const dgm_config_doc *doc,
                                yyjson_val *written, const dgm_at *at, dgm_config_findings *f);
-/* The settings as JSON, values of environment variables as "***": they may be keys. Nothing if there are
- * none. */
+/* The settings as JSON, values of environment variables as "***": they may be keys. Writes
+ * nothing without settings. */
 void dgm_config_put_settings(dgm_buf *b, const dgm_config_agent *a);
 /* A property of the JSON Schema. */
 void dgm_config_put_property(dgm_buf *b, const dgm_config_row *row);

@@ -16,7 +16,7 @@ typedef struct checker {
     const dgm_backend *backend;
     const dgm_at *at;     /* of the agent */
     yyjson_val *agent;    /* as it was written */
-    yyjson_val *settings; /* likewise; NULL: there are none */
+    yyjson_val *settings; /* likewise; NULL if absent */
 } checker;
 
 static const char *setting_name_at(const void *rows, size_t i)

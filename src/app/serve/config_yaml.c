@@ -207,7 +207,7 @@ static size_t expand_one(reader *r, dgm_str s, dgm_config_said where, dgm_buf *o
     return (size_t)(end - s.p) + 1;
 }
 
-/* The text with its variables replaced, the same one if there are none; absent, and reported, when
+/* The text with its variables replaced, the same text if it has no variables; absent, and reported, when
  * that cannot be done. */
 static dgm_str expand(reader *r, dgm_str s, dgm_config_said where, bool *ret_changed)
 {

@@ -267,7 +267,7 @@ static void card_on_item(void *user, const dgm_frames_item *item)
     f->made = card_of_text(f->agent, f->arena, f->url, item->text, &f->error);
 }
 
-/* Replaces the cached card, or keeps the old one; the caller gets a reference, NULL if there is none. */
+/* Replaces the cached card, or keeps the old one; the caller gets a reference, NULL if no card is known. */
 static struct a2a_card *publish(struct a2a_fetch *f, bool is_unchanged)
 {
     struct a2a_agent *x = f->agent;

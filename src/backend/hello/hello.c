@@ -73,7 +73,7 @@ static void hello_start(void *agent, dgm_run *run)
     run->ops->end(run, dgm_run_reply(run, text, &err) ? err.msg : NULL);
 }
 
-/* Only a run that somebody else holds open can be canceled, and there is none. */
+/* Only a run that is still open can be canceled; runs of this agent end at once. */
 static void hello_cancel(void *agent, dgm_run *run)
 {
     (void)agent;

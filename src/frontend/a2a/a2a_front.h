@@ -44,7 +44,7 @@ typedef struct dgm_a2a_options {
     dgm_strs output_modes; /* what comes out; some of it has to be accepted; none: anything may */
     dgm_strs tenants;      /* that there are; none: any */
     const dgm_a2a_card *card;          /* the public one */
-    const dgm_a2a_card *extended_card; /* for callers who are known; NULL if there is none */
+    const dgm_a2a_card *extended_card; /* for callers who are known; NULL if not offered */
 } dgm_a2a_options;
 
 /* What the options point to is borrowed. */

@@ -33,7 +33,7 @@ static bool begins_message(const dgm_event *e)
     return e->kind == DGM_EVENT_TASK;
 }
 
-/* The next record up to `last`; NULL if there is none. */
+/* The next record up to `last`; NULL at the end. */
 static dgm_record *next_record(struct before *b, uint64_t last)
 {
     dgm_arena_reset(b->scratch);

@@ -134,8 +134,8 @@ static dgm_strs callers_results(dgm_arena *a, yyjson_val *message)
     return ids;
 }
 
-/* Results at the end are what is sent, if the caller ran the tools: the agent knows its own. False: there are
- * none. */
+/* Results at the end are what is sent, if the caller ran the tools: the agent knows its own. False if the
+ * messages end with something else. */
 static bool take_results(dgm_reader *r, yyjson_val *last, struct aisdk_request *q)
 {
     dgm_canon_messages *list = &q->input.messages;

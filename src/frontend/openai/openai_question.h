@@ -31,7 +31,7 @@ struct openai_question_search {
     const dgm_canon_messages *messages;
     dgm_str protocol,
         caller_id; /* of a request that may have been sent before; empty: it was not */
-    /* context_id: of the one task that waits for this request; empty if there is none or more than one. */
+    /* context_id: of the one task that waits for this request; empty if no task or more than one task waits. */
     void (*on_found)(void *arg, dgm_str context_id);
     void *arg;
 };

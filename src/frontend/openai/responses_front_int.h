@@ -104,7 +104,7 @@ yyjson_val *dgm_responses_read_text(dgm_arena *a,
 
 /* ---- responses_front_stored.c ----------------------------------------------------------------------------------------------- */
 
-/* found is NULL if there is none (any more). Other faults are answered and this is not called. */
+/* found is NULL if it does not exist (any more). Other faults are answered and this is not called. */
 typedef void (*responses_on_found)(void *arg, const dgm_found_turn *found);
 void dgm_responses_find(struct responses_op *op, dgm_str id, responses_on_found on_found,
                         void *arg);

@@ -92,7 +92,7 @@ static void read_response(struct resolving *k, const dgm_found_turn *found, stru
     k->read_bytes += text.n + found->request.n;
 }
 
-/* The item of this id, copied to where it outlives the response; NULL if there is none. */
+/* The item of this id, copied to where it outlives the response; NULL if not found. */
 static struct copied *copy_item(struct resolving *k, struct reading *r, dgm_str id)
 {
     size_t *at = dgm_map_get(&r->by_id, id);

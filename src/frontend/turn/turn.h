@@ -75,7 +75,7 @@ dgm_mint dgm_turn_mint(void);
 /* A copy that lives as long as the exchange; for what outlives the request. */
 dgm_str dgm_turn_copy(dgm_http_exchange *x, dgm_str s);
 
-/* A query parameter, decoded; absent if there is none. */
+/* A query parameter, decoded; absent if it was not sent. */
 dgm_str dgm_turn_query(dgm_http_exchange *x, const char *name);
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
@@ -203,7 +203,7 @@ typedef struct dgm_turn_hold dgm_turn_hold;
 
 typedef struct dgm_turn_history {
     dgm_canon_messages messages; /* of all its tasks, in order; ids as A2A has them */
-    dgm_str task_id;             /* the newest; empty if there is none */
+    dgm_str task_id;             /* the newest; empty without tasks */
     dgm_task_state state;        /* its */
     /* Released when the callback returns, unless it was taken: by the one that sends the messages to a client. */
     dgm_turn_hold **hold;

@@ -21,7 +21,7 @@ struct turn_stream {
     dgm_http_exchange *x;
     dgm_turn_output
         t; /* its strings are copies (dgm_http_keep_text); its messages are in `before` */
-    dgm_arena *before; /* until the encoder has copied them; NULL: there are none */
+    dgm_arena *before; /* until the encoder has copied them; NULL if absent */
     dgm_log_reader *reader;
     dgm_stream *stream;      /* NULL: no record was read yet */
     struct scratch *scratch; /* while frames are put */

@@ -288,7 +288,7 @@ dgm_code dgm_sql_writer_open(const char *path, dgm_known *known, dgm_sql_writer 
                              dgm_err *err);
 void dgm_sql_writer_close(dgm_sql_writer *w);
 /* One commit (more if something odd is in it). Every job gets its code. Returns the fault that kept it
- * from writing, DGM_OK if there was none. */
+ * from writing, DGM_OK after a success. */
 dgm_code dgm_sql_writer_append(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_err *err);
 /* One step; true: there is more to do. */
 bool dgm_sql_writer_trim(dgm_sql_writer *w, dgm_job *job);

@@ -88,7 +88,7 @@ static void sqlite_read_find_call(dgm_conn *c, dgm_job *job)
     take_task(c, job, st);
 }
 
-/* The number of the task a job is about, for its owner; false if there is none. */
+/* The number of the task a job is about, for its owner; false if not found. */
 static bool task_number(dgm_conn *c, dgm_job *job, int64_t *ret_n)
 {
     sqlite3_stmt *st = sql(c, job, DGM_SQL_TASK_N);

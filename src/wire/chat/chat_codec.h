@@ -22,7 +22,7 @@ extern const dgm_loss_rows dgm_chat_lost_reading, dgm_chat_lost_writing;
 /* The types of all known members; the number of entries of its lists. */
 dgm_code dgm_chat_check_request(yyjson_val *body, dgm_err *err);
 extern const dgm_json_rule dgm_chat_rules[];
-/* Names of what has no effect, for a response header: members, and tools that are not functions. Empty: there are none. */
+/* Names of what has no effect, for a response header: members, and tools that are not functions. Empty if all have an effect. */
 dgm_str dgm_chat_ignored(dgm_arena *a, yyjson_val *body);
 /* response_format, and tool_choice or function_call. tools: the functions of the request. An error points to the member;
  * a call is refused that is not possible. The tools are in the arena. */

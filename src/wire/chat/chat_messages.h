@@ -21,7 +21,7 @@ dgm_code dgm_chat_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 /* The other way round; lives in the arena or borrows. */
 dgm_chat_messages dgm_chat_from_canon(dgm_arena *a, const dgm_canon_messages *messages);
 
-/* A member of extra that is ours; NULL if there is none. */
+/* A member of extra that is ours; NULL if absent. */
 const dgm_json *dgm_chat_extra(const dgm_extra *x, const char *key);
 dgm_str dgm_chat_extra_text(const dgm_extra *x, const char *key);
 /* x and one more; NULL value: x. */

@@ -13,9 +13,9 @@ typedef enum dgm_rpc_kind { DGM_RPC_REQUEST, DGM_RPC_RESPONSE } dgm_rpc_kind;
 
 typedef struct dgm_rpc {
     dgm_rpc_kind kind;
-    yyjson_val *id;     /* a string, an integer or null; NULL if there is none */
+    yyjson_val *id;     /* a string, an integer or null; NULL if absent */
     dgm_str method;     /* requests: never empty */
-    yyjson_val *params; /* requests: any value, see dgm_rpc_params; NULL if there is none */
+    yyjson_val *params; /* requests: any value, see dgm_rpc_params; NULL if absent */
     yyjson_val *result; /* responses: any value, null too, or NULL when there is an error */
     yyjson_val *error;  /* responses: an object, or NULL */
 } dgm_rpc;

@@ -30,7 +30,7 @@ dgm_code dgm_responses_check(yyjson_val *body, const dgm_json_rule *rules, dgm_e
 /* POST /v1/responses, /v1/conversations (and /{id}), /v1/conversations/{id}/items */
 extern const dgm_json_rule dgm_responses_request_rules[], dgm_responses_conversation_rules[],
     dgm_responses_conversation_items_rules[];
-/* Names of what has no effect, for a response header: members, and tools that are not functions. Empty: there are none. */
+/* Names of what has no effect, for a response header: members, and tools that are not functions. Empty if all have an effect. */
 dgm_str dgm_responses_ignored(dgm_arena *a, yyjson_val *body);
 
 /* text.format and tool_choice, of a request or of one that was stored. A choice is refused that is not possible: the error

@@ -113,7 +113,7 @@ void dgm_responses_in_say_refusal(struct responses_decoder *d);
 
 /* ---- responses_in_run.c ------------------------------------------------------------------------------------------- */
 
-/* RUN_STARTED, once. response: NULL when there is none. */
+/* RUN_STARTED, once. response may be NULL. */
 void dgm_responses_in_run(struct responses_decoder *d, yyjson_val *response);
 /* The part of its output that is new. */
 void dgm_responses_in_items(struct responses_decoder *d, yyjson_val *response);

@@ -17,7 +17,7 @@ extern const char dgm_responses_name[]; /* "openai-responses" */
 /* A member of extra, if it is ours; NULL. */
 const dgm_json *dgm_responses_extra(const dgm_extra *extra, dgm_str name);
 
-/* All members but these (the list ends with NULL), for writing them back; NULL when there are none. */
+/* All members but these (the list ends with NULL), for writing them back; NULL if no other members exist. */
 const dgm_extra *dgm_responses_rest(dgm_arena *a, yyjson_val *v, const char *const *known);
 void dgm_responses_put_rest(dgm_writer *w, const dgm_extra *extra, const char *const *but);
 

@@ -41,7 +41,7 @@ def failing(s, fn):
         if wrong(s) not in str(error):
             raise AssertionError(f'the error says {error}') from error
     else:
-        raise AssertionError('an error was due, there was none')
+        raise AssertionError('expected an error, but the call succeeded')
 
 
 def check_message(s, message, text):

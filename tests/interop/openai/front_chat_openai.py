@@ -30,7 +30,7 @@ def failing(fn):
         fn()
     except openai.APIError as error:
         return error
-    raise AssertionError('an error was due, there was none')
+    raise AssertionError('expected an error, but the call succeeded')
 
 
 @test('python: a completion')

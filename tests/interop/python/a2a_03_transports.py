@@ -109,7 +109,7 @@ def add_call(call, method, model):
         transport, asked = client(RestTransport, lambda r: (200, JSON, convert(NEXT, REST, new, object=kind)))
         got = dump(await getattr(transport, method)(request_of(call, model)))
         if got.get('status', {}).get('message', {}).get('messageId') == '':
-            del got['status']['message']  # the SDK makes an empty one where there is none
+            del got['status']['message']  # the SDK adds an empty one if it is absent
         expected = as_rest_reads(in_dialect(m['result'], OWN))
         expected.pop('artifacts', None)
         same(got, expected, 'answer')

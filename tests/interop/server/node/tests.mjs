@@ -235,7 +235,7 @@ each('files and data are taken', async (kind) => {
 
 // ---- errors ------------------------------------------------------------------------------------------------
 
-/** Whatever is asked about the task: for this client there is none. */
+/** Every request about the task is answered with not found for this client. */
 async function notFound(kind, c, id, m) {
     const calls = { get: () => c.get(id), cancel: () => c.cancel(id), subscribe: () => c.subscribe(id), send: () => c.send(m) };
     for (const [what, call] of Object.entries(calls)) equal((await failure(call())).name, 'TaskNotFoundError', what);

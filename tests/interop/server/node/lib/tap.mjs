@@ -47,7 +47,7 @@ export async function failure(thing) {
     } catch (error) {
         return error.cause instanceof Error ? error.cause : error;
     }
-    throw new Error('an error was due, there was none');
+    throw new Error('expected an error, but the call succeeded');
 }
 
 /** Waits until look() gives something true. */

@@ -48,7 +48,7 @@ async def failure(thing):
             await thing
     except Exception as error:
         return error
-    raise AssertionError('an error was due, there was none')
+    raise AssertionError('expected an error, but the call succeeded')
 
 
 async def until(look, why):

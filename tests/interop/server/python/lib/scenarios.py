@@ -56,7 +56,7 @@ def known(kind, who=None, **more):
 
 
 async def not_found(kind, c, id, m):
-    """Whatever is asked about the task: for this client there is none."""
+    """Every request about the task is answered with not found for this client."""
     for what, call in {'get': lambda: c.get(id), 'cancel': lambda: c.cancel(id), 'send': lambda: c.send(m)}.items():
         equal(kind.error(await failure(call())), kind.wanted('TaskNotFoundError'), what)
     equal(kind.error(await failure(c.subscribe(id))), kind.wanted('TaskNotFoundError', resubscribe=True), 'subscribe')
