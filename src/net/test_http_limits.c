@@ -59,15 +59,22 @@ static void an_answer_in_the_making_has_no_timer(void **state)
     stop();
 }
 
-static void a_silent_stream_is_kept_alive_and_a_dead_peer_found(void **state)
+/* A stream that has begun and then sends nothing but comments. */
+static int open_silent_stream(uint64_t ping_ms)
 {
-    dgm_http_times quick = patient;
-    (void)state;
-    quick.ping_ms = 30;
-    serve(1, (dgm_http_options){0}, &quick);
+    dgm_http_times times = patient;
+    times.ping_ms = ping_ms;
+    serve(1, (dgm_http_options){0}, &times);
     int fd = client();
     say(fd, GET("/idle"));
     hear(fd, got, ": hello\n\n");
+    return fd;
+}
+
+static void a_silent_stream_is_kept_alive_and_a_dead_peer_found(void **state)
+{
+    (void)state;
+    int fd = open_silent_stream(30);
     for (int i = 0; i < 3; i++)
         hear(fd, got, "8\r\n: ping\n\n\r\n");
     close(fd); /* a FIN, to begin with: what is written then is answered by a reset */
@@ -78,13 +85,8 @@ static void a_silent_stream_is_kept_alive_and_a_dead_peer_found(void **state)
 
 static void a_peer_that_closes_a_silent_stream_is_noticed_at_once(void **state)
 {
-    dgm_http_times rare = patient;
     (void)state;
-    rare.ping_ms = 600000;
-    serve(1, (dgm_http_options){0}, &rare);
-    int fd = client();
-    say(fd, GET("/idle"));
-    hear(fd, got, ": hello\n\n");
+    int fd = open_silent_stream(600000);
     close(fd);
     wait_for(&w.gone, 1);
     wait_for_connections(0);
@@ -93,13 +95,8 @@ static void a_peer_that_closes_a_silent_stream_is_noticed_at_once(void **state)
 
 static void a_peer_that_only_ends_its_side_keeps_its_stream(void **state)
 {
-    dgm_http_times rare = patient;
     (void)state;
-    rare.ping_ms = 600000;
-    serve(1, (dgm_http_options){0}, &rare);
-    int fd = client();
-    say(fd, GET("/idle"));
-    hear(fd, got, ": hello\n\n");
+    int fd = open_silent_stream(600000);
     shutdown(fd, SHUT_WR);
     hear(fd, got, "8\r\n: ping\n\n\r\n");
     usleep(50000);
