@@ -1,5 +1,6 @@
 /* test_a2a_cards.c - agents of other A2A servers: agent cards, the extended card, several interfaces, settings. */
 #include "backend/test_a2a.h"
+#include "support/quiet_port.h"
 
 /* ---- agent cards ----------------------------------------------------------------------------------------------------------- */
 
@@ -219,19 +220,6 @@ static void a_cancel_ends_the_wait_for_the_extended_card(void **state)
 }
 
 /* ---- several interfaces --------------------------------------------------------------------------------------------------- */
-
-/* A port without a server behind it: connections to it are not accepted. */
-static int open_quiet_port(int *ret_port)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, size), 0);
-    assert_int_equal(listen(fd, 8), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
-    *ret_port = ntohs(at.sin_port);
-    return fd;
-}
 
 static int quiet_port;
 

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "net/test_peer.h"
 #include "support/check.h"
+#include "support/quiet_port.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -572,15 +573,10 @@ static void a_reader_that_pauses_stops_the_server(void **state)
 /* TLS to a port where nothing answers. */
 static void the_limit_for_a_connection_is_ours(void **state)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
     char url[100];
+    int port, fd = open_quiet_port(&port);
     (void)state;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, size), 0);
-    assert_int_equal(listen(fd, 8), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
-    snprintf(url, sizeof url, "https://127.0.0.1:%d/", ntohs(at.sin_port));
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/", port);
     client_start();
     uint64_t since = uv_now(&loop);
     struct got *g = start(
