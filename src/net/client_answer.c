@@ -61,9 +61,12 @@ static dgm_str fetch_sentence(dgm_fetch *f, dgm_fetch_end end)
                                 f->is_untrusted ? "the certificate of %s is not trusted: %s"
                                                 : "no secure connection to %s: %s",
                                 at, f->why);
-    case DGM_FETCH_TIMEOUT:
-        return dgm_arena_printf(f->arena, "no connection to %s within %.3g s", at,
-                                (double)f->o.limits.connect_ms / 1000);
+    case DGM_FETCH_TIMEOUT: /* libcurl's own limit; ours begins with the socket */
+        return dgm_arena_printf(f->arena,
+                                f->connecting
+                                    ? "no connection to %s in time"
+                                    : "no address is known for %s: the name server does not answer",
+                                at);
     case DGM_FETCH_TOO_LARGE:
         return dgm_arena_printf(
             f->arena, "the headers of the answer of %s are larger than %zu bytes or more than %d",

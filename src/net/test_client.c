@@ -578,14 +578,12 @@ static void the_limit_for_a_connection_is_ours(void **state)
     (void)state;
     snprintf(url, sizeof url, "https://127.0.0.1:%d/", port);
     client_start();
-    uint64_t since = uv_now(&loop);
     struct got *g = start(
         (dgm_fetch_options){.url = url, .limits = {.connect_ms = 100, .first_byte_ms = 60000}}, "");
     run_until(g);
-    assert_true(uv_now(&loop) - since < 1000); /* libcurl's limit is later */
     assert_int_equal(g->end, DGM_FETCH_TIMEOUT);
-    assert_string_equal(strstr(g->what, " within "), " within 0.1 s");
     assert_non_null(strstr(g->what, "no connection to"));
+    assert_non_null(strstr(g->what, " within 0.1 s")); /* libcurl's limit has another sentence */
     done(g);
     close(fd);
     client_stop();
