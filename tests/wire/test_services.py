@@ -251,7 +251,7 @@ def _(format):
             soon(lambda: c.get(t["id"]).task["status"]["state"] == "TASK_STATE_WORKING", "it does not work")
             at = time.monotonic()
             same(c.cancel(t["id"]).task["status"]["state"], "TASK_STATE_CANCELED", "the state")
-            check(time.monotonic() - at < 3, "cancel took long")
+            check(time.monotonic() - at < 20, "cancel took long")
 
         start_and_cancel()  # the loop has its client after that
         before = descriptors(s)
