@@ -125,7 +125,12 @@ typedef enum dgm_setting_kind {
     DGM_SETTING_CHOICE,  /* int: which of `choices`, "a|b|c"; of "false|true" also JSON's */
     DGM_SETTING_COMMAND, /* const dgm_json *: a text, or a list of texts, not empty */
     DGM_SETTING_ENV,     /* const dgm_json *: an object of texts; 80 and true count as text */
-    DGM_SETTING_NAMES /* const dgm_json *: a list of names, or the text `choices` for all of them */
+    /* const dgm_json *: a list of names, or one of the texts `choices`, "a|b"; "": only a list */
+    DGM_SETTING_NAMES,
+    DGM_SETTING_OBJECT, /* an object with the settings `of`, whose offsets count in the same struct */
+    DGM_SETTING_LIST, /* const dgm_json *: a list, at most `max`, of objects with the settings `of` */
+    DGM_SETTING_VARIANTS, /* const dgm_json *: likewise; each entry is a text, or an object with one of `of` */
+    DGM_SETTING_JSON /* const dgm_json *: any object */
 } dgm_setting_kind;
 
 /* A row of the table that reading, the JSON Schema and the documentation use. */
@@ -138,12 +143,15 @@ typedef struct dgm_setting {
     const char *def;   /* as the documentation has it */
     const char *about; /* one sentence; `code` in backticks */
     bool required;
+    const struct dgm_setting *of; /* ends with a row of zeros */
 } dgm_setting;
 
 /* One mistake in an agent's settings. */
 typedef struct dgm_setting_fault {
     const dgm_at *at; /* in the settings; for one that is missing, its own place */
     bool is_unknown;  /* there is no setting of this name */
+    const dgm_setting
+        *rows; /* if it is unknown: the settings that are known at its place; NULL: none */
     bool is_missing;
     const char *what, *todo; /* todo: may be empty */
 } dgm_setting_fault;

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 
 #define FORMATS "ag-ui|ag-ui-0|openai-chat|openai-responses|ai-sdk|a2a-1.0|a2a-0.3"
-#define MAX_ERROR_TEXT ((size_t)1000)
-#define MIN_TOKEN_BYTES 4
-#define MIN_SECRET_BYTES 8 /* shorter values of other headers (`2`, `prod`) are not credentials */
 
 #define AT(member) offsetof(struct http_agent, member)
 
@@ -58,39 +55,6 @@ void dgm_http_close(void *agent)
 }
 
 /* ---- errors ----------------------------------------------------------------------------------------------------- */
-
-static void hide(char *text, dgm_str secret, size_t min_bytes)
-{
-    if (secret.n < min_bytes)
-        return;
-    for (char *at = text; (at = strstr(at, secret.p)); at += secret.n)
-        memset(at, '*', secret.n);
-}
-
-dgm_str dgm_http_clean_error(const struct http_agent *x, dgm_arena *a, dgm_str text)
-{
-    dgm_str all = dgm_text_trim(text);
-    char *p = dgm_arena_alloc_raw(a, all.n + 1);
-    for (size_t i = 0; i < all.n; i++)
-        p[i] = (unsigned char)all.p[i] < ' ' || all.p[i] == 0x7f ? ' ' : all.p[i];
-    p[all.n] = '\0';
-    for (size_t i = 0; i < x->remote.n_headers; i++) {
-        dgm_str value = x->remote.all_headers[i].value;
-        bool is_token = x->remote.has_token && i + 1 == x->remote.n_headers;
-        size_t min_bytes = is_token ? MIN_TOKEN_BYTES : MIN_SECRET_BYTES;
-        const char *word = memchr(value.p, ' ', value.n); /* behind `Bearer` */
-        hide(p, value, min_bytes);
-        if (word)
-            hide(p, (dgm_str){word + 1, value.n - (size_t)(word + 1 - value.p)}, min_bytes);
-    }
-    size_t n = all.n;
-    if (n <= MAX_ERROR_TEXT)
-        return (dgm_str){p, n};
-    n = MAX_ERROR_TEXT;
-    while (n && ((unsigned char)p[n] & 0xc0) == 0x80) /* not within a character */
-        n--;
-    return dgm_arena_printf(a, "%.*s...", (int)n, p);
-}
 
 /* {"error":{"message"}}, {"error":"text"}, {"message"}, {"detail":"text"}, {"detail":[{"msg"}]}, {"errorText"} */
 dgm_str dgm_http_error_in(dgm_arena *a, dgm_str body)
