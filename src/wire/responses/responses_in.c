@@ -136,6 +136,10 @@ static void begin_call(decoder *d, item *it, yyjson_val *v, bool mcp)
     e.call.name = name;
     e.call.parent_message_id = d->parent;
     it->open = it->was_started = d->said_anything = true;
+    dgm_member type = {DGM_STR("type"), dgm_json_get(v, DGM_STR("type"))};
+    dgm_extra custom = {DGM_FORMAT_RESPONSES, &type, 1};
+    if (dgm_str_is(responses_in_text_of(v, "type"), "custom_tool_call"))
+        e.extra = &custom;
     dgm_responses_in_out(d, &e);
 }
 
