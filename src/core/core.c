@@ -373,6 +373,7 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
         c->turn.previous = dgm_arena_dup(c->arena, send->previous);
     c->send.keep_turn = send->keep_turn && send->caller_id.n;
     c->send.answer_ms = send->answer_ms;
+    c->send.joins_run = send->joins_run;
     c->send.dedupes = c->agent->dedupe && c->send.message_id.n && !send->always_new;
     return DGM_OK;
 }

@@ -114,6 +114,7 @@ typedef struct dgm_model_handler {
     /* Makes the server's own words about an error safe for callers. The result is in the arena or borrowed. */
     dgm_str (*clean_error)(void *arg, dgm_arena *a, dgm_str text);
     void *arg;
+    bool keeps_reasoning; /* `opaque` has the reasoning, for dgm_model_request.sends_reasoning */
 } dgm_model_handler;
 
 typedef struct dgm_model_answer dgm_model_answer;

@@ -9,6 +9,7 @@
  */
 #include "backend/http/http_int.h"
 #include "base/limits.h"
+#include "wire/server_error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +117,7 @@ static void http_note_wrong(struct http_job *j, const dgm_frames_item *item, con
             .p;
     if (!j->detail.n) {
         dgm_str start = dgm_remote_clean_error(&j->agent->remote, j->run->arena,
-                                               (dgm_str){text.p, text.n < 200 ? text.n : 200});
+                                             (dgm_str){text.p, text.n < 200 ? text.n : 200});
         j->detail = dgm_arena_printf(j->run->arena, "%s, in: %.*s", err->msg, DGM_P(start));
     }
     dgm_timer_start(&j->timer, 0); /* unless this was the last value: see http_on_end */
@@ -145,7 +146,7 @@ static const char *with_own_words(struct http_job *j, const dgm_remote_end *end)
     dgm_arena *a = j->run->arena;
     if (end->end == DGM_FETCH_STOPPED)
         return DGM_SHUTTING_DOWN;
-    dgm_str words = end->status >= 300 ? dgm_http_error_in(a, end->body) : (dgm_str){0};
+    dgm_str words = end->status >= 300 ? dgm_server_error_text(a, end->body) : (dgm_str){0};
     if (!words.n)
         return end->error;
     words = dgm_remote_clean_error(&j->agent->remote, a, words);

@@ -1,4 +1,4 @@
-/* backend/http/http_config.c - the settings of an http agent, and what callers may read of its errors. */
+/* backend/http/http_config.c - the settings of an http agent. */
 #include "backend/http/http_int.h"
 #include "base/limits.h"
 #include "wire/formats.h"
@@ -52,23 +52,4 @@ dgm_code dgm_http_open(const dgm_json *config, const dgm_agent_options *options,
 void dgm_http_close(void *agent)
 {
     dgm_arena_free(((struct http_agent *)agent)->arena);
-}
-
-/* ---- errors ----------------------------------------------------------------------------------------------------- */
-
-/* {"error":{"message"}}, {"error":"text"}, {"message"}, {"detail":"text"}, {"detail":[{"msg"}]}, {"errorText"} */
-dgm_str dgm_http_error_in(dgm_arena *a, dgm_str body)
-{
-    static const char *const names[] = {"message", "detail", "error", "errorText", "title"};
-    yyjson_val *v = NULL;
-    if (!body.n || dgm_json_read(a, body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL))
-        return (dgm_str){0};
-    yyjson_val *error = dgm_json_get(v, DGM_STR("error"));
-    yyjson_val *from = yyjson_is_obj(error) ? error : v;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        dgm_str text = dgm_json_str_member(from, names[i]);
-        if (text.n)
-            return text;
-    }
-    return dgm_json_str_member(yyjson_arr_get_first(dgm_json_get(v, DGM_STR("detail"))), "msg");
 }

@@ -20,6 +20,3 @@ extern const dgm_setting dgm_http_settings[];
 dgm_code dgm_http_open(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
                        dgm_err *err);
 void dgm_http_close(void *agent);
-
-/* The words in the body of an answer with an error status; absent if the body has no words. */
-dgm_str dgm_http_error_in(dgm_arena *a, dgm_str body);
