@@ -147,6 +147,17 @@ struct dgm_run {
  * working_message). */
 typedef enum dgm_reply { DGM_REPLY_AUTO, DGM_REPLY_MESSAGE, DGM_REPLY_TASK } dgm_reply;
 
+/* An agent of this server, as others see it. */
+typedef struct dgm_agent_peer {
+    dgm_str id, name, description; /* name and description: of its card; may be empty */
+} dgm_agent_peer;
+
+/* An MCP server of the configuration. */
+typedef struct dgm_agent_mcp {
+    dgm_str name;
+    struct dgm_mcp *server; /* mcp/mcp.h; NULL: the configuration is only checked */
+} dgm_agent_mcp;
+
 typedef struct dgm_agent_options {
     dgm_reply reply;
     bool omit_final_text;    /* final_text: omit */
@@ -155,6 +166,13 @@ typedef struct dgm_agent_options {
     dgm_strs secret_env;     /* variables that hold callers' tokens: not for programs */
     /* Private addresses that requests may go to although callers, cards or agents named them. Lives as long as the agent. */
     dgm_address_ranges outbound_allow;
+    dgm_str folder; /* relative paths of the settings count from here; empty: where the program runs */
+    /* All agents of the server, for agents that invoke others. Lives as long as the agent. */
+    const dgm_agent_peer *peers;
+    size_t n_peers;
+    /* The MCP servers of the configuration. Lives as long as the agent. */
+    const dgm_agent_mcp *mcp;
+    size_t n_mcp;
 } dgm_agent_options;
 
 /* ---- settings of a type ---------------------------------------------------------------------------------- */
