@@ -102,6 +102,11 @@ static void invoker_start(void *agent, dgm_run *run)
 {
     dgm_str text = run->input->message->parts.at[0].content;
     dgm_err err = {0};
+    if (dgm_str_is(run->input->agent, "two") && dgm_str_is(text, "decline")) {
+        dgm_fail(&err, DGM_CONTENT_TYPE_NOT_SUPPORTED, NULL, "no");
+        run->ops->refuse(run, &err);
+        return;
+    }
     if (dgm_str_is(run->input->agent, "two")) {
         agent_start(agent, run);
         return;
@@ -189,7 +194,7 @@ static void an_agent_follows_the_one_it_invokes(void **state)
     check_final(&e, "ask", "tsts completed"); /* the question, then the task with the answer */
     assert_int_equal(state_of(&e, "two", child_task), DGM_STATE_COMPLETED);
     child_task[0] = 0;
-    check_final(&e, "refuse", " I read no such thing");
+    check_final(&e, "decline", " no");
     check_final(&e, "unknown", "unknown agent \"three\"");
     stop_env(&e);
 }
