@@ -12,7 +12,8 @@
  *   run.c         an execution of an agent for a turn: its states; its events become records
  *   run_fill.c    the rules for its events; their ids, times and marks
  *   history.c     the conversation that its agent gets
- *   run_notes.c   texts that its agent stores for later runs
+ *   run_notes.c   texts that its agent stores for later runs; when everything is on the disk
+ *   invoke.c      other agents of this server that its agent invokes
  *   list.c        pages of tasks
  *   server_life.c recovery, retention, drain
  */
@@ -48,6 +49,7 @@ struct shard {
     dgm_table lives;
     dgm_table inflights; /* messages that are not in the store yet */
     struct run *runs;
+    dgm_run_invoked *invoked; /* by its runs: invoke.c */
     size_t n_runs, n_writing;     /* executions; appends the store has not answered */
     dgm_buf scratch;              /* records are put together here */
     struct evp_md_ctx_st *sha256; /* for dgm_content_digest; NULL before the first one */
@@ -393,6 +395,15 @@ void dgm_core_run_commit(dgm_run *base, void (*done)(void *arg, dgm_code code), 
 /* An append of its task was answered, or (code) will not be. */
 void dgm_core_run_written(struct run *r, dgm_code code);
 void dgm_core_run_forget_notes(struct run *r); /* it has ended: no callback comes any more */
+
+dgm_code dgm_core_run_invoke(dgm_run *base, const dgm_run_invocation *what,
+                             const dgm_run_invoked_handler *handler, dgm_run_invoked **ret_invoked,
+                             dgm_err *err);
+void dgm_core_run_cancel_invoked(dgm_run_invoked *invoked);
+/* The agents that it has invoked: */
+void dgm_core_invoked_cancel_all(struct run *r);
+void dgm_core_invoked_forget(struct run *r); /* it has ended: no callback comes any more */
+void dgm_core_invoked_free_all(struct shard *s);
 
 dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e); /* in r->scratch */
 void dgm_core_run_lint(struct run *r, const dgm_event *e);      /* as the agent made it */

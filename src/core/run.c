@@ -322,6 +322,8 @@ void dgm_core_run_drop(struct run *r)
 {
     dgm_core_run_forget_notes(r);
     dgm_core_history_forget(r);
+    if (r->shard->invoked)
+        dgm_core_invoked_forget(r);
     *r->prev = r->next;
     if (r->next)
         r->next->prev = r->prev;
@@ -384,6 +386,8 @@ static void run_end(dgm_run *base, const char *error)
     run_set_state(r, RUN_ENDED);
     dgm_core_run_forget_notes(r);
     dgm_core_history_forget(r);
+    if (r->shard->invoked)
+        dgm_core_invoked_forget(r);
     if (error)
         r->error = dgm_arena_dup(r->base.arena, dgm_str_from(error)).p;
     if (!r->is_starting)
@@ -414,7 +418,9 @@ static const dgm_run_ops ops = {.emit = run_emit,
                                 .fault = run_report_fault,
                                 .remember = dgm_core_run_remember,
                                 .recall = dgm_core_run_recall,
-                                .commit = dgm_core_run_commit};
+                                .commit = dgm_core_run_commit,
+                                .invoke = dgm_core_run_invoke,
+                                .cancel_invoked = dgm_core_run_cancel_invoked};
 
 /* ---- starting and stopping --------------------------------------------------------------------------------------------- */
 
@@ -596,6 +602,8 @@ void dgm_core_run_cancel(struct run *r)
     r->base.canceled = true;
     if (r->state == RUN_ENDED)
         return;
+    if (r->shard->invoked && !r->base.suspended)
+        dgm_core_invoked_cancel_all(r);
     if (r->is_started && r->agent->backend->cancel)
         r->agent->backend->cancel(r->agent->agent, &r->base);
     else
