@@ -93,9 +93,11 @@ typedef struct dgm_llm_options {
 typedef enum dgm_llm_event_kind {
     /* A new task, or the first turn again if the process before this one has saved nothing. */
     DGM_LLM_START, /* start */
-    /* After dgm_llm_loop_load() in a process that takes up a run of another one. */
-    DGM_LLM_RESUMED, /* start: history is not used; the message is read only if the loop has not seen it */
-    /* The answer to a question, results of the caller's tools, or, while the run works, a message for the next model call. */
+    /* The first event after dgm_llm_loop_load(): the next turn of a task, or a run that another process had started. A message
+     * that the loop has not seen is then handled like MESSAGE. */
+    DGM_LLM_RESUMED, /* start: history is not used */
+    /* To a loop in this process: the answer to a question, results of the caller's tools, or, while the run works, a message
+     * for the next model call. A message that comes twice (by its id) counts once. */
     DGM_LLM_MESSAGE, /* message */
     DGM_LLM_MODEL_TEXT,      /* text */
     DGM_LLM_MODEL_REASONING, /* text */
