@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#define CUT_SHORT "the answer of the model ended in the middle"
+
 struct model_call {
     dgm_str id, name;
     dgm_buf arguments;
@@ -37,6 +39,7 @@ struct dgm_model_answer {
     void *decoder;
     dgm_code rc;
     bool is_over, has_output;
+    bool is_half; /* the last value was not JSON: if no other follows, it is the half of one */
     struct model_text text, reasoning;
     struct model_call *calls;
     size_t n_calls, cap_calls;
@@ -224,7 +227,7 @@ static dgm_code model_fail(dgm_model_answer *m, const dgm_canon_event *e)
     dgm_str message = e->run_error.message, code = e->run_error.code;
     model_set_usage(m, &e->run_error.usage);
     if (dgm_str_is(code, "incomplete"))
-        message = DGM_STR("the answer of the model ended in the middle");
+        message = DGM_STR(CUT_SHORT);
     if (dgm_str_is(code, "rejected")) {
         m->result.finish = DGM_MODEL_REFUSAL;
         m->result.refusal = dgm_arena_dup(m->arena, message);
@@ -354,6 +357,7 @@ dgm_code dgm_model_answer_feed(dgm_model_answer *m, const dgm_frames_item *item,
     dgm_reader r = {.arena = m->scratch, .mint = &m->mint, .drop_unknown = true};
     r.err = m->err = err ? err : &own;
     r.format = m->codec->format;
+    m->is_half = false;
     if (m->rc || m->is_over)
         return m->rc;
     if (item->done) {
@@ -365,6 +369,8 @@ dgm_code dgm_model_answer_feed(dgm_model_answer *m, const dgm_frames_item *item,
         dgm_json_read(m->scratch, item->text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, r.err);
     if (!rc)
         rc = model_feed_value(m, item, &r, v);
+    else
+        m->is_half = rc == DGM_PARSE && !item->alone;
     model_note_wrong(m, rc, r.err);
     dgm_arena_reset(m->scratch);
     return m->rc;
@@ -374,6 +380,8 @@ dgm_code dgm_model_answer_end(dgm_model_answer *m, dgm_err *err)
 {
     dgm_err own = {0};
     m->err = err ? err : &own;
+    if (m->is_half)
+        model_set_error(m, DGM_STR(CUT_SHORT), DGM_STR("incomplete"));
     if (m->rc || m->is_over)
         return m->rc;
     model_note_wrong(
@@ -399,7 +407,7 @@ dgm_model_answer *dgm_model_answer_new(dgm_model_api api, const dgm_model_handle
     m->scratch = dgm_arena_new_small(2048);
     m->result.error.retry_after_ms = -1;
     dgm_model_opaque_init(&m->opaque);
-    m->opaque.keeps_reasoning = handler->keeps_reasoning;
+    m->opaque.keeps_reasoning = handler->keeps_reasoning && api == DGM_MODEL_CHAT;
     dgm_stream_params stream = {.mint = m->mint, .one_run = true};
     m->decoder = m->codec->decoder_new(&stream);
     return m;

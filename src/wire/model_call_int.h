@@ -9,14 +9,14 @@ const dgm_codec *dgm_model_codec(dgm_model_api api);
  * The values that a server wants back: the object of DGM_META_MODEL.
  *
  *   {"api":"chat","reasoning":"...","details":[...],"calls":[{"id":"c1","custom":true,"extra":{"extra_content":{...}}}]}
- *   {"api":"responses","items":[{"type":"reasoning",...},{"message":true},{"call":"c1"}],"calls":[...]}
+ *   {"api":"responses","items":[{"type":"reasoning",...},{"message":true,"phase":"..."},{"call":"c1"}],"calls":[...]}
  *
  * `items`: encrypted items as they came, and the places of the text and of the calls among them.
  */
 typedef struct dgm_model_opaque {
     bool keeps_reasoning;
     dgm_buf reasoning, details, items, calls; /* the last three: elements of lists */
-    bool has_encrypted;
+    bool has_encrypted, has_phase;
     size_t n_items;
 } dgm_model_opaque;
 

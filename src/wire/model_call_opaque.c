@@ -51,6 +51,7 @@ void dgm_model_opaque_add_item(dgm_model_opaque *o, const yyjson_val *item)
     dgm_str type = dgm_json_str_member(item, "type");
     bool is_call = dgm_str_is(type, "function_call") || dgm_str_is(type, "custom_tool_call");
     bool is_encrypted = dgm_json_str_member(item, "encrypted_content").n > 0;
+    dgm_str phase = dgm_json_str_member(item, "phase");
     o->n_items++;
     if (!is_call && !is_encrypted && !dgm_str_is(type, "message"))
         return;
@@ -63,7 +64,13 @@ void dgm_model_opaque_add_item(dgm_model_opaque *o, const yyjson_val *item)
         dgm_json_put_str(&o->items, dgm_json_str_member(item, "call_id"));
         dgm_buf_add_char(&o->items, '}');
     } else {
-        dgm_buf_add_lit(&o->items, "{\"message\":true}");
+        dgm_buf_add_lit(&o->items, "{\"message\":true");
+        if (phase.n) {
+            o->has_phase = true;
+            dgm_buf_add_lit(&o->items, ",\"phase\":");
+            dgm_json_put_str(&o->items, phase);
+        }
+        dgm_buf_add_char(&o->items, '}');
     }
 }
 
@@ -117,10 +124,10 @@ dgm_str dgm_model_opaque_text(const dgm_model_opaque *o, dgm_model_api api, dgm_
         dgm_buf_add_lit(&b, ",\"reasoning\":");
         dgm_json_put_str(&b, dgm_buf_str(&o->reasoning));
     }
-    if (o->has_encrypted) {
+    if (o->has_encrypted)
         opaque_put_list(&b, "details", &o->details);
+    if (o->has_encrypted || o->has_phase)
         opaque_put_list(&b, "items", &o->items);
-    }
     opaque_put_list(&b, "calls", &o->calls);
     dgm_str text = {0};
     if (b.n > empty) {

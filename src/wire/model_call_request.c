@@ -177,7 +177,10 @@ static void add_items(struct model_writing *w, yyjson_val *opaque, const dgm_con
             add_calls(w, opaque, &one, writing_add(w, DGM_CANON_ASSISTANT));
             is_written[k] = true;
         } else if (is_text && !has_written_text) {
-            writing_add(w, DGM_CANON_ASSISTANT)->content = c->content;
+            yyjson_val *phase = dgm_json_get(e, DGM_STR("phase"));
+            dgm_canon_message *m = writing_add(w, DGM_CANON_ASSISTANT);
+            m->content = c->content;
+            m->extra = phase ? make_extra(w, "phase", phase) : NULL;
             has_written_text = true;
         } else if (!call_id.n && !is_text) {
             dgm_canon_message *m = writing_add(w, DGM_CANON_ACTIVITY);

@@ -91,6 +91,13 @@ static void chat_emit_arguments(dgm_chat_decoder *d, const struct chat_read_call
     dgm_chat_out(d, &e);
 }
 
+/* For servers that leave ids out, and may have the same id for every completion. */
+static dgm_str make_call_id(dgm_chat_decoder *d)
+{
+    dgm_str id = dgm_mint_id(&d->params.mint, d->arena);
+    return dgm_arena_printf(d->arena, "call_%.8s%.4s%.4s", id.p, id.p + 9, id.p + 24);
+}
+
 /* As soon as it has a name. What came before the name follows. */
 static void maybe_start(dgm_chat_decoder *d, struct chat_read_call *c)
 {
@@ -99,7 +106,7 @@ static void maybe_start(dgm_chat_decoder *d, struct chat_read_call *c)
         return;
     c->id = c->sent_id;
     while (!c->id.n || is_taken(d, c->id)) /* some servers number all calls alike */
-        c->id = dgm_arena_printf(d->arena, "%.*s-c%zu", DGM_P(d->run_id), ++d->n_ids);
+        c->id = d->params.one_run ? make_call_id(d) : dgm_arena_printf(d->arena, "%.*s-c%zu", DGM_P(d->run_id), ++d->n_ids);
     c->started = true;
     e.call.tool_call_id = c->id;
     e.call.name = c->name;
