@@ -275,3 +275,23 @@
 #define DGM_MAX_MCP_STATE_BYTES ((size_t)256 << 10)
 /* "mcp_content": parts of one result of a tool. */
 #define DGM_MAX_MCP_CONTENT 1000
+
+/* A JSON Schema of a tool, also one that an MCP server or a caller has sent. The largest ones seen (cloud APIs) have some 3,000 values.
+ * "schema_values": its keys and values. "schema_nodes": its subschemas; each takes some 500 bytes. */
+#define DGM_MAX_SCHEMA_VALUES 200000
+#define DGM_MAX_SCHEMA_NODES 20000
+
+/* "schema_depth": schemas within schemas while a value is checked: three for each level of a value of json_depth. */
+#define DGM_MAX_SCHEMA_DEPTH 400
+
+/* "schema_steps": of one check, patterns included: arguments of a tool need some hundreds. All of them take less than a second. */
+#define DGM_MAX_SCHEMA_STEPS 4000000
+
+/* "pattern_bytes": one regular expression; the longest seen (e-mail addresses) have 6 KiB. */
+#define DGM_MAX_PATTERN_BYTES ((size_t)16 << 10)
+
+/* Parentheses within parentheses of one regular expression: PCRE2 compiles them recursively. */
+#define DGM_MAX_PATTERN_DEPTH 100
+
+/* The memory of one match: PCRE2 stores some 150 bytes per open choice. */
+#define DGM_MAX_PATTERN_HEAP_BYTES ((size_t)8 << 20)
