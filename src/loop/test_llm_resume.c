@@ -57,7 +57,7 @@ static void a_stale_artifact_is_closed_in_any_case(void **state)
     kill_and_resume(&b, NULL);
     skip_lines(&b);
     feed(&b, DGM_LLM_CANCEL);
-    check_lines(&b, "STOP MODEL", "answer-2 +  last", "canceled", "END canceled");
+    check_lines(&b, "STOP MODEL", "answer-2 = Half last", "canceled", "END canceled");
     bench_done(&b);
 }
 
