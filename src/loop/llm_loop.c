@@ -204,19 +204,18 @@ static void llm_on_message(dgm_llm_loop *l, const dgm_message *m)
 
 /* ---- start and resume -------------------------------------------------------------------------------------------- */
 
-static bool llm_has_artifact(const dgm_task *task, dgm_str id)
-{
-    for (size_t i = 0; task && i < task->artifacts.n; i++) {
-        if (dgm_str_eq(task->artifacts.at[i].artifact_id, id))
-            return true;
-    }
-    return false;
-}
-
 static void llm_find_stale_text(dgm_llm_loop *l, const dgm_task *task)
 {
     dgm_llm_name_artifact(l);
-    l->is_stale = llm_has_artifact(task, dgm_str_from(l->artifact_id));
+    for (size_t i = 0; task && i < task->artifacts.n; i++) {
+        const dgm_artifact *x = &task->artifacts.at[i];
+        dgm_message text = {.parts = x->parts};
+        if (!dgm_str_eq(x->artifact_id, dgm_str_from(l->artifact_id)))
+            continue;
+        l->is_stale = true;
+        l->stale_text = dgm_arena_dup(l->turn, dgm_llm_text_of(l->scratch, &text));
+        l->has_output |= l->stale_text.n > 0;
+    }
 }
 
 static dgm_code llm_on_start(dgm_llm_loop *l, const dgm_llm_start *s)
@@ -238,8 +237,7 @@ static dgm_code llm_on_start(dgm_llm_loop *l, const dgm_llm_start *s)
     dgm_llm_add_message(l, s->message);
     l->iteration = 1;
     llm_find_stale_text(l, s->task);
-    l->iteration = 0;
-    dgm_llm_next_iteration(l);
+    dgm_llm_call_model(l);
     return DGM_OK;
 }
 

@@ -102,6 +102,7 @@ struct dgm_llm_loop {
     bool was_compacted; /* in this iteration: not again */
     bool is_open;       /* its artifact has started */
     bool is_stale;      /* the log has text of this artifact, by a process before */
+    dgm_str stale_text; /* that text; in turn */
     char artifact_id[32];
     dgm_buf text;
     size_t summary_cut; /* messages before this one are summarised */
