@@ -179,6 +179,11 @@ typedef void (*dgm_on_subscribed)(dgm_code code, dgm_log *log, uint64_t after, d
 void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                         uint64_t cursor, dgm_on_subscribed on_subscribed, void *arg);
 
+/* The same for whoever reads the log itself: at whichever agent, behind `cursor` (0: all that is kept), also of a task that
+ * has ended. */
+void dgm_core_read_log(dgm_core *core, dgm_owner owner, dgm_str task_id, uint64_t cursor,
+                       dgm_on_subscribed on_subscribed, void *arg);
+
 /* ---- turns, by their callers' names ---------------------------------------------------------------------- */
 
 typedef struct dgm_found_turn {
