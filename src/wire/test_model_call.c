@@ -101,7 +101,8 @@ static void responses_request_has_tools_and_parameters(void **state)
         .messages = read_messages(a, "[" USER("Hi") "]"),
         .tools = {&tool, 1},
         .tool_choice = parse(a, "'required'"),
-        .response_format = parse(a, "{'type':'json_schema','json_schema':{'name':'x','schema':{}}}"),
+        .response_format =
+            parse(a, "{'type':'json_schema','json_schema':{'name':'x','schema':{}}}"),
         .parameters = parse(a, "{'reasoning':{'summary':'auto'},'seed':1,'verbosity':'low'}"),
         .caller_parameters = parse(a, "{'reasoning_effort':'high','max_tokens':7,'stop':['x']}"),
     };
@@ -152,9 +153,9 @@ static void every_call_is_followed_by_its_result(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
-    dgm_model_request r = {.model = DGM_STR("m"),
-                           .messages = read_messages(
-                               a, "[" USER("Hi") "," CALLS "}," USER("hurry") "," RESULTS "]")};
+    dgm_model_request r = {
+        .model = DGM_STR("m"),
+        .messages = read_messages(a, "[" USER("Hi") "," CALLS "}," USER("hurry") "," RESULTS "]")};
     check_request(
         a, &r,
         "{'model':'m','messages':[{'role':'user','content':'Hi'},{'role':'assistant','content':"
@@ -281,10 +282,12 @@ static const struct {
      false, false, false},
     {400, "{'error':{'message':'The prompt was filtered','code':'content_filter'}}",
      "!The prompt was filtered", "content_filter", false, true, false},
-    {400, "{'error':{'message':'no','code':'x','innererror':{'code':'ResponsibleAIPolicyViolation'}}}",
+    {400,
+     "{'error':{'message':'no','code':'x','innererror':{'code':'ResponsibleAIPolicyViolation'}}}",
      "!no", "ResponsibleAIPolicyViolation", false, true, false},
-    {400, "{'error':{'message':'the request exceeds the available context size','code':400,"
-          "'type':'exceed_context_size_error'}}",
+    {400,
+     "{'error':{'message':'the request exceeds the available context size','code':400,"
+     "'type':'exceed_context_size_error'}}",
      "!the request exceeds the available context size", "400", false, false, true},
     {401, "{'error':'bad key'}", "!bad key", "", false, false, false},
     {503, "", "the model's server answered with status 503", "", true, false, false},
@@ -323,17 +326,21 @@ static const struct {
     const char *body;
     unsigned bits;
 } rejections[] = {
-    {400, "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.\","
-          "\"param\":\"max_tokens\"}}",
+    {400,
+     "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens'. Use "
+     "'max_completion_tokens'.\","
+     "\"param\":\"max_tokens\"}}",
      DGM_MODEL_MAX_TOKENS},
-    {400, "{\"error\":{\"message\":\"'max_tokens' is not supported, use 'max_completion_tokens'\"}}",
+    {400,
+     "{\"error\":{\"message\":\"'max_tokens' is not supported, use 'max_completion_tokens'\"}}",
      DGM_MODEL_MAX_TOKENS},
     {400, "{\"error\":\"unknown field max_completion_tokens\"}", DGM_MODEL_MAX_COMPLETION_TOKENS},
     {422, "{\"detail\":[{\"loc\":[\"body\",\"stream_options\"],\"msg\":\"extra\"}]}",
      DGM_MODEL_STREAM_OPTIONS},
     {400, "{\"error\":{\"message\":\"no\",\"param\":\"stream_options.include_usage\"}}",
      DGM_MODEL_STREAM_OPTIONS},
-    {400, "{\"error\":{\"message\":\"unknown parameter\",\"param\":\"include\"}}", DGM_MODEL_INCLUDE},
+    {400, "{\"error\":{\"message\":\"unknown parameter\",\"param\":\"include\"}}",
+     DGM_MODEL_INCLUDE},
     {400, "{\"error\":{\"message\":\"'store' is unknown\"}}", DGM_MODEL_STORE},
     {400, "{\"error\":{\"message\":\"we do not store this; include a key\"}}", 0},
     {400, "{\"error\":{\"message\":\"max_tokens\",\"param\":\"messages\"}}", 0},
@@ -385,7 +392,8 @@ static void code_of_a_callback_ends_the_answer(void **state)
     dgm_auto(dgm_model_answer_free) dgm_model_answer *m =
         dgm_model_answer_new(DGM_MODEL_CHAT, &handler, 1);
     dgm_frames_item item = {
-        .text = DGM_STR("{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}")};
+        .text =
+            DGM_STR("{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}")};
     (void)state;
     assert_int_equal(dgm_model_answer_result(m)->finish, DGM_MODEL_UNFINISHED);
     assert_int_equal(dgm_model_answer_feed(m, &item, NULL), DGM_INTERNAL);
@@ -401,8 +409,9 @@ static void answer_without_callbacks_has_a_result(void **state)
     dgm_model_handler handler = {0};
     dgm_auto(dgm_model_answer_free) dgm_model_answer *m =
         dgm_model_answer_new(DGM_MODEL_CHAT, &handler, 1);
-    dgm_frames_item item = {.text = DGM_STR("{\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"delta\":{"
-                                            "\"tool_calls\":[{\"function\":{\"name\":\"f\"}}]}}]}")};
+    dgm_frames_item item = {.text =
+                                DGM_STR("{\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"delta\":{"
+                                        "\"tool_calls\":[{\"function\":{\"name\":\"f\"}}]}}]}")};
     dgm_frames_item done = {.text = DGM_STR("[DONE]"), .done = true};
     (void)state;
     assert_int_equal(dgm_model_answer_feed(m, &item, NULL), DGM_OK);
