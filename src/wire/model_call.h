@@ -53,6 +53,8 @@ typedef struct dgm_model_request {
     unsigned without;                  /* bits of dgm_model_without */
     /* chat: reasoning is sent back as reasoning_content (DeepSeek's and others' servers want that). */
     bool sends_reasoning;
+    /* Names the server and the model, in any form. Values for another source are not sent back. Absent: not checked. */
+    dgm_str source;
 } dgm_model_request;
 
 /* Appends the body. */
@@ -66,7 +68,8 @@ const dgm_json *dgm_model_parameters(dgm_arena *a, const yyjson_val *body);
 /* ---- the answer ----------------------------------------------------------------------------------------------- */
 
 typedef struct dgm_model_call {
-    dgm_str id; /* unique in the answer; generated where the server has none */
+    dgm_str
+        id; /* unique in the answer; generated where the server has none. Some servers use the same ids in every answer */
     dgm_str name;
     dgm_str arguments; /* text: mostly, not always, a JSON object; never empty */
     bool is_custom;    /* responses: a custom tool, whose input is free text */
@@ -116,6 +119,7 @@ typedef struct dgm_model_handler {
     /* Makes the server's own words about an error safe for callers. The result is in the arena or borrowed. */
     dgm_str (*clean_error)(void *arg, dgm_arena *a, dgm_str text);
     void *arg;
+    dgm_str source;       /* as dgm_model_request.source; valid until the answer is freed */
     bool keeps_reasoning; /* `opaque` has the reasoning, for dgm_model_request.sends_reasoning */
 } dgm_model_handler;
 

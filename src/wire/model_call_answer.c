@@ -251,7 +251,7 @@ static dgm_code model_finish(dgm_model_answer *m, const dgm_canon_event *e)
                                                                         : DGM_MODEL_STOP;
     if ((rc = model_pass_calls(m)))
         m->result.finish = DGM_MODEL_ERROR;
-    m->result.opaque = dgm_model_opaque_text(&m->opaque, m->api, m->arena);
+    m->result.opaque = dgm_model_opaque_text(&m->opaque, m->api, m->handler.source, m->arena);
     return rc;
 }
 

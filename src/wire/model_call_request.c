@@ -197,14 +197,22 @@ static void add_items(struct model_writing *w, yyjson_val *opaque, const dgm_con
     }
 }
 
+/* NULL: there are no values, or they are for another server. */
+static yyjson_val *find_opaque(const dgm_model_request *r, const dgm_message *m)
+{
+    yyjson_val *opaque = dgm_json_get(m->metadata, DGM_STR(DGM_META_MODEL));
+    dgm_str api = dgm_json_str_member(opaque, "api"),
+            source = dgm_json_str_member(opaque, "source");
+    bool is_same = dgm_str_eq(api, dgm_str_from(dgm_model_api_names[r->api])) &&
+                   (!source.n || !r->source.n || dgm_str_eq(source, r->source));
+    return is_same ? opaque : NULL;
+}
+
 static void add_turn(struct model_writing *w, size_t i)
 {
     const dgm_message *m = &w->request->messages.at[i];
     const dgm_content *c = &w->contents[i];
-    yyjson_val *opaque = dgm_json_get(m->metadata, DGM_STR(DGM_META_MODEL));
-    if (!dgm_str_eq(dgm_json_str_member(opaque, "api"),
-                    dgm_str_from(dgm_model_api_names[w->request->api])))
-        opaque = NULL; /* of another server */
+    yyjson_val *opaque = find_opaque(w->request, m);
     if (!has_text(c) && !c->calls.n)
         return;
     if (w->request->api == DGM_MODEL_CHAT)

@@ -235,7 +235,7 @@ static void responses_gets_encrypted_items_back_in_their_places(void **state)
 }
 
 /* A server that did not make the values must not get them. */
-static void values_of_another_api_are_not_sent(void **state)
+static void values_of_another_server_are_not_sent(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
@@ -249,6 +249,16 @@ static void values_of_another_api_are_not_sent(void **state)
                "'reasoning','encrypted_content':'x'}]}}}]")};
     check_request(a, &r,
                   "{'model':'m','messages':[{'role':'assistant','content':'Hi'}],'stream':false}");
+    r.messages = read_messages(
+        a, "[{'messageId':'a','role':'ROLE_AGENT','parts':[{'text':'Hi'}],'metadata':{"
+           "'" DGM_META_MODEL "':{'api':'chat','source':'one','reasoning':'hm'}}}]");
+    r.source = DGM_STR("two");
+    check_request(a, &r,
+                  "{'model':'m','messages':[{'role':'assistant','content':'Hi'}],'stream':false}");
+    r.source = DGM_STR("one");
+    check_request(a, &r,
+                  "{'model':'m','messages':[{'role':'assistant','content':'Hi',"
+                  "'reasoning_content':'hm'}],'stream':false}");
 }
 
 static void parameters_of_both_apis_are_found(void **state)
@@ -433,7 +443,7 @@ DGM_TEST_MAIN(dgm_test(chat_request_has_tools_and_parameters),
               dgm_test(calls_without_results_and_results_without_calls_are_repaired),
               dgm_test(chat_gets_signatures_and_reasoning_back),
               dgm_test(responses_gets_encrypted_items_back_in_their_places),
-              dgm_test(values_of_another_api_are_not_sent),
+              dgm_test(values_of_another_server_are_not_sent),
               dgm_test(parameters_of_both_apis_are_found), dgm_test(errors_are_classified),
               dgm_test(rejected_members_are_found), dgm_test(retry_after_is_seconds_or_a_date),
               dgm_test(code_of_a_callback_ends_the_answer),
