@@ -261,7 +261,7 @@ static void request_add_chat_members(const dgm_service_turn *turn, dgm_arena *a,
     yyjson_val *format = dgm_json_get(turn->metadata, DGM_STR(DGM_META_RESPONSE_FORMAT));
     dgm_request_set(a, x, "stream", dgm_json_parse_trusted(a, DGM_STR("true")));
     dgm_request_set(a, x, "stream_options",
-                dgm_json_parse_trusted(a, DGM_STR("{\"include_usage\":true}")));
+                    dgm_json_parse_trusted(a, DGM_STR("{\"include_usage\":true}")));
     dgm_request_set(a, x, "tool_choice", dgm_request_tool_choice(a, choice, true));
     dgm_request_set(a, x, "response_format", dgm_request_response_format(a, format, true));
     dgm_member context = {DGM_STR("a2a_context_id"), dgm_json_make_string(a, turn->context_id)};
@@ -275,8 +275,9 @@ static void request_add_responses_members(const dgm_service_turn *turn, dgm_aren
     yyjson_val *format = dgm_json_get(turn->metadata, DGM_STR(DGM_META_RESPONSE_FORMAT));
     dgm_member text = {DGM_STR("format"), dgm_request_response_format(a, format, false)};
     dgm_request_set(a, x, "stream", dgm_json_parse_trusted(a, DGM_STR("true")));
-    dgm_request_set(a, x, "store",
-                dgm_json_parse_trusted(a, turn->has_memory ? DGM_STR("true") : DGM_STR("false")));
+    dgm_request_set(
+        a, x, "store",
+        dgm_json_parse_trusted(a, turn->has_memory ? DGM_STR("true") : DGM_STR("false")));
     dgm_request_set(a, x, "tool_choice", dgm_request_tool_choice(a, choice, false));
     if (text.value)
         dgm_request_set(a, x, "text", dgm_json_object(a, &text, 1));
