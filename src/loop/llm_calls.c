@@ -122,7 +122,6 @@ static void llm_emit_complete(dgm_llm_loop *l, const struct llm_call *c)
 {
     dgm_internal it = {.kind = DGM_INTERNAL_TOOL_COMPLETE,
                        .tool_call_id = c->id,
-                       .tool_name = c->name,
                        .success = c->is_error ? DGM_FALSE : DGM_TRUE};
     if (c->is_error)
         it.error = dgm_llm_value_text(l->scratch, c->output);

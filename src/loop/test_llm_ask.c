@@ -137,7 +137,7 @@ static void tools_run_in_parallel_up_to_the_cap(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     check_lines(&b, "RUN now t-t1-0 {}", "RUN now t-t1-1 {}");
     feed_done(&b, "b", "2");
-    check_lines(&b, "tool-complete now b ok '2'",
+    check_lines(&b, "tool-complete b ok '2'",
                 "message agent {'tool_results':[{'call_id':'b','name':'now','output':'2'}]}",
                 "tool-start now c {}", "SAVE", "COMMIT");
     feed_done(&b, "a", "1");
@@ -305,7 +305,7 @@ static void a_tool_may_ask(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     check_lines(&b, "ANSWER a yes Ann {'name':'Ann'} 's1'");
     feed_done(&b, "a", "hello Ann");
-    assert_true(has_line(&b, "tool-complete now a ok 'hello Ann'\n"));
+    assert_true(has_line(&b, "tool-complete a ok 'hello Ann'\n"));
     bench_done(&b);
 }
 
@@ -329,7 +329,7 @@ static void a_tool_may_ask_for_authentication(void **state)
     step(&b, (dgm_llm_event){
                  .kind = DGM_LLM_TOOL_ASKS,
                  .question = {.call_id = DGM_STR("a"), .url = DGM_STR("file:///etc/passwd")}});
-    assert_true(has_line(&b, "STOP a\ntool-complete now a failed The tool sent a URL"));
+    assert_true(has_line(&b, "STOP a\ntool-complete a failed The tool sent a URL"));
     bench_done(&b);
 }
 

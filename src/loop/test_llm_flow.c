@@ -45,7 +45,7 @@ static void a_turn_with_a_tool_follows_the_documents_flow(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     check_lines(&b, "RUN now t-t1-0 {'zone':'UTC'}");
     feed_done(&b, "x1", "12:00");
-    check_lines(&b, "tool-complete now x1 ok '12:00'",
+    check_lines(&b, "tool-complete x1 ok '12:00'",
                 "message agent {'tool_results':[{'call_id':'x1','name':'now','output':'12:00'}]}",
                 "checkpoint 1", "SAVE", "llm-call 2",
                 "MODEL 0/0: user what time is it? | agent Let me see. "
@@ -74,7 +74,7 @@ static void a_value_and_files_reach_the_model_and_an_artifact(void **state)
                  .kind = DGM_LLM_TOOL_DONE,
                  .result = {.call_id = DGM_STR("a"),
                             .value = dgm_json_parse_trusted(b.arena, DGM_STR("{\"n\":1}"))}});
-    check_lines(&b, "tool-complete now a ok {'n':1}",
+    check_lines(&b, "tool-complete a ok {'n':1}",
                 "message agent {'tool_results':[{'call_id':'a','name':'now','output':{'n':1}}]}");
     step(&b, (dgm_llm_event){.kind = DGM_LLM_TOOL_DONE,
                              .result = {.call_id = DGM_STR("b"), .parts = {parts, 2}}});
@@ -175,7 +175,7 @@ static void a_cancel_stops_the_tools(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     skip_lines(&b);
     feed(&b, DGM_LLM_CANCEL);
-    check_lines(&b, "STOP a", "tool-complete now a failed The call was stopped.", "canceled",
+    check_lines(&b, "STOP a", "tool-complete a failed The call was stopped.", "canceled",
                 "END canceled");
     bench_done(&b);
 }
@@ -189,7 +189,7 @@ static void a_cancel_before_the_commit_starts_no_tool(void **state)
     feed_stop(&b);
     skip_lines(&b);
     feed(&b, DGM_LLM_CANCEL);
-    check_lines(&b, "tool-complete now a failed The call was stopped.", "canceled", "END canceled");
+    check_lines(&b, "tool-complete a failed The call was stopped.", "canceled", "END canceled");
     feed(&b, DGM_LLM_COMMITTED);
     check_nothing(&b);
     bench_done(&b);

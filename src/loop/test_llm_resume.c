@@ -86,7 +86,7 @@ static void a_tool_with_an_unknown_outcome_is_not_repeated(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     skip_lines(&b);
     kill_and_resume(&b, NULL);
-    assert_true(has_line(&b, "tool-complete now a failed The outcome of this call is unknown"));
+    assert_true(has_line(&b, "tool-complete a failed The outcome of this call is unknown"));
     assert_true(has_line(&b, "\nMODEL 0/0: "));
     assert_false(has_line(&b, "RUN"));
     bench_done(&b);
