@@ -41,12 +41,12 @@ struct world {
     size_t n_log, durable;
     struct running run[64];
     size_t n_run;
-    dgm_strs ran; /* keys of tools that are not idempotent; */
+    dgm_strs ran;     /* keys of tools that are not idempotent */
     dgm_strs ran_ids; /* ids of all */
     bool in_model, in_commit, in_wait, has_ended;
     size_t commit_at;
     const dgm_message *turn_message, *first_message;
-    int messages, kills, asks, answers, steps, fills;
+    int messages, kills, asks, answers, steps, fills, n_calls, unknown;
     dgm_task_state end;
 };
 
@@ -221,6 +221,7 @@ static void on_world_action(void *arg, const dgm_llm_action *x)
         assert_false(w->in_model);
         assert_true(x->model.messages.n > 0);
         w->in_model = true;
+        w->n_calls = 0;
         break;
     case DGM_LLM_STOP_MODEL:
         assert_true(w->in_model);
@@ -271,6 +272,7 @@ static void model_calls(struct world *w)
                                        "{\"question\":\"W?\",\"reason\":\"x\",\"url\":\"https://x\"}",
                                        "{\"cut", "[]", ""};
     static const char *const ids[] = {"", "a", "b", "c", "d"};
+    w->n_calls++;
     world_step(w, (dgm_llm_event){.kind = DGM_LLM_MODEL_CALL,
                                   .call = {.id = dgm_str_from(ids[pick(w, 5)]),
                                            .name = dgm_str_from(names[pick(w, 10)]),
@@ -308,13 +310,13 @@ static void model_acts(struct world *w)
     static const char *const texts[] = {"Hello", " world", "", "\xc3\xa9", "\n\n"};
     unsigned x = pick(w, 100);
     dgm_str text = dgm_str_from(texts[pick(w, 5)]);
-    if (w->steps >= STEPS || x < 35)
+    if (w->steps >= STEPS || (x < 35 && (w->n_calls || pick(w, 3) == 0)))
         model_ends(w);
     else if (x < 60)
         world_step(w, (dgm_llm_event){.kind = DGM_LLM_MODEL_TEXT, .text = text});
     else if (x < 65)
         world_step(w, (dgm_llm_event){.kind = DGM_LLM_MODEL_REASONING, .text = text});
-    else if (x < 95)
+    else if (x < 97)
         model_calls(w);
     else
         model_fails(w);
@@ -337,13 +339,15 @@ static void tool_acts(struct world *w)
         return;
     }
     stop_running(w, r);
-    if (chance(w, 50))
+    if (chance(w, 50)) {
+        w->unknown++;
         world_step(w, (dgm_llm_event){.kind = DGM_LLM_TOOL_UNKNOWN, .call_id = id});
-    else
-        world_step(w, (dgm_llm_event){.kind = DGM_LLM_TOOL_DONE,
-                                      .result = {.call_id = id,
-                                                 .text = DGM_STR("result"),
-                                                 .is_error = pick(w, 5) == 0}});
+        return;
+    }
+    world_step(w, (dgm_llm_event){.kind = DGM_LLM_TOOL_DONE,
+                                  .result = {.call_id = id,
+                                             .text = DGM_STR("result"),
+                                             .is_error = pick(w, 5) == 0}});
 }
 
 static const dgm_message *random_answer(struct world *w)
@@ -432,7 +436,7 @@ static void world_commits(struct world *w)
 
 static void world_acts(struct world *w)
 {
-    if (chance(w, 15)) {
+    if (chance(w, 25)) {
         world_kill(w);
     } else if (chance(w, 3)) {
         world_step(w, (dgm_llm_event){.kind = pick(w, 2) ? DGM_LLM_CANCEL : DGM_LLM_TIME_UP});
@@ -535,20 +539,31 @@ static void check_final_text(struct world *w, const struct summary *s)
     check_same(s->final_text, all);
 }
 
-/* Each idempotent tool that was started ran; all started tools have ended. */
+/* Tools that ran have an end. Without a kill each that was started has one; and an idempotent one ran, or was stopped. */
 static void check_tools(struct world *w, dgm_strs started, dgm_strs ended)
 {
-    for (size_t i = 0; i < started.n; i++) {
+    for (size_t i = 0; i < w->ran_ids.n; i++)
+        assert_true(is_in(ended, w->ran_ids.at[i]));
+    for (size_t i = 0; i < started.n && !w->kills; i++) {
         assert_true(is_in(ended, started.at[i]));
         if (w->end == DGM_STATE_COMPLETED)
-            assert_true(is_in(w->ran_ids, started.at[i]) || w->kills > 0);
+            assert_true(is_in(w->ran_ids, started.at[i]));
     }
+}
+
+/* A result is the tool's own, so it ran. The outcome of an idempotent tool is unknown only after several attempts. */
+static void check_complete(struct world *w, const dgm_internal *it, dgm_strs gets)
+{
+    if (it->success == DGM_TRUE)
+        assert_true(is_in(w->ran_ids, it->tool_call_id));
+    if (is_in(gets, it->tool_call_id) && dgm_str_starts(it->error, DGM_STR("The outcome")))
+        assert_true(w->kills + w->unknown >= 3);
 }
 
 static void check_history(struct world *w)
 {
     struct summary *s = dgm_new(w->arena, struct summary);
-    dgm_strs started = {0}, ended = {0};
+    dgm_strs started = {0}, ended = {0}, gets = {0}, others = {0};
     dgm_auto(dgm_fold_free) dgm_fold *fold = fold_log(w);
     for (size_t i = 0; i < w->n_log; i++) {
         dgm_event e;
@@ -558,10 +573,16 @@ static void check_history(struct world *w)
         check_event(w, s, &e, i);
         if (e.kind != DGM_EVENT_INTERNAL)
             continue;
-        if (e.internal->kind == DGM_INTERNAL_TOOL_START)
-            add_str(w, &started, e.internal->tool_call_id);
-        if (e.internal->kind == DGM_INTERNAL_TOOL_COMPLETE)
-            add_str(w, &ended, e.internal->tool_call_id);
+        dgm_str id = e.internal->tool_call_id;
+        if (e.internal->kind == DGM_INTERNAL_TOOL_START) {
+            add_str(w, &started, id);
+            add_str(w, dgm_str_is(e.internal->tool_name, "get") ? &gets : &others, id);
+        }
+        if (e.internal->kind == DGM_INTERNAL_TOOL_COMPLETE) {
+            add_str(w, &ended, id);
+            if (!is_in(others, id)) /* ids of a turn that was lost may come again */
+                check_complete(w, e.internal, gets);
+        }
     }
     assert_int_equal(s->terminals, 1);
     assert_true(dgm_state_is_terminal(dgm_fold_state(fold)));
@@ -570,8 +591,7 @@ static void check_history(struct world *w)
         assert_true(s->pieces[i].is_closed);
     if (w->end == DGM_STATE_COMPLETED)
         check_final_text(w, s);
-    if (!w->kills)
-        check_tools(w, started, ended);
+    check_tools(w, started, ended);
     const dgm_task *task = dgm_fold_task(fold);
     for (size_t i = 0; i < task->artifacts.n; i++) {
         const dgm_artifact *x = &task->artifacts.at[i];
