@@ -11,7 +11,8 @@
 #include "loop/llm_loop_int.h"
 
 #define UNKNOWN_OUTCOME                                                                            \
-    "The outcome of this call is unknown: the run was interrupted while the tool worked. The call " \
+    "The outcome of this call is unknown: the run was interrupted while the tool worked. The "     \
+    "call "                                                                                        \
     "was not repeated. Check its effects before you call the tool again."
 
 #define RESULT_KEY "key" /* in the metadata of a part with a result */
@@ -22,8 +23,8 @@ void dgm_llm_set_output(dgm_llm_loop *l, struct llm_call *c, bool is_error, dgm_
 {
     c->state = LLM_CALL_DONE;
     c->is_error = is_error;
-    c->output = dgm_json_make_string(
-        l->turn, dgm_llm_cut(l->scratch, text, l->options.limits.result_bytes));
+    c->output = dgm_json_make_string(l->turn,
+                                     dgm_llm_cut(l->scratch, text, l->options.limits.result_bytes));
 }
 
 static void llm_set_value(dgm_llm_loop *l, struct llm_call *c, const dgm_json *value)
@@ -550,8 +551,7 @@ static const dgm_json *llm_logged_result(const dgm_task *task, dgm_str message_i
         if (!dgm_str_eq(m->message_id, message_id) || !m->parts.n ||
             !dgm_str_eq(dgm_json_str_member(m->parts.at[0].metadata, RESULT_KEY), key))
             continue;
-        return yyjson_arr_get_first(
-            dgm_json_get(m->parts.at[0].data, DGM_STR(DGM_DATA_RESULTS)));
+        return yyjson_arr_get_first(dgm_json_get(m->parts.at[0].data, DGM_STR(DGM_DATA_RESULTS)));
     }
     return NULL;
 }

@@ -112,8 +112,8 @@ static dgm_fold *fold_log(struct world *w)
 {
     dgm_fold *fold = dgm_fold_new((dgm_fold_options){0});
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_task task = {.id = DGM_STR("t"), .context_id = DGM_STR("c"),
-                     .status.state = DGM_STATE_SUBMITTED};
+    dgm_task task = {
+        .id = DGM_STR("t"), .context_id = DGM_STR("c"), .status.state = DGM_STATE_SUBMITTED};
     dgm_event event = {.kind = DGM_EVENT_TASK, .task = &task};
     dgm_err err = {0};
     check_ok(dgm_fold_add(fold, &event, DGM_BY_AGENT, &err), err);
@@ -204,6 +204,20 @@ static void on_answer_tool(struct world *w, dgm_str id)
         r->is_asking = false;
 }
 
+/* What was saved can be loaded, and nothing is lost by it. */
+static void check_round_trip(struct world *w, dgm_str text)
+{
+    dgm_llm_loop *copy = NULL;
+    dgm_err err = {0};
+    dgm_buf again;
+    dgm_buf_init(&again, SIZE_MAX);
+    check_ok(dgm_llm_loop_load(text, &w->options, &copy, &err), err);
+    dgm_llm_loop_save(copy, &again);
+    check_same(again, text);
+    dgm_buf_done(&again);
+    dgm_llm_loop_free(copy);
+}
+
 static void on_world_action(void *arg, const dgm_llm_action *x)
 {
     struct world *w = arg;
@@ -211,7 +225,11 @@ static void on_world_action(void *arg, const dgm_llm_action *x)
     assert_false(w->has_ended); /* nothing follows END in a turn */
     switch (x->kind) {
     case DGM_LLM_EMIT: log_event(w, x->event); break;
-    case DGM_LLM_SAVE: log_add(w, true, x->text); break;
+    case DGM_LLM_SAVE:
+        log_add(w, true, x->text);
+        if (w->n_log % 8 == 0)
+            check_round_trip(w, x->text);
+        break;
     case DGM_LLM_COMMIT:
         assert_false(w->in_commit);
         w->in_commit = true;
@@ -266,11 +284,15 @@ static const dgm_message *new_message(struct world *w, const char *text, const c
 
 static void model_calls(struct world *w)
 {
-    static const char *const names[] = {"now",  "get",      "rm",           "desk", "pick",
-                                        "now",  "ask_user", "request_auth", "none", "get"};
-    static const char *const args[] = {"{}", "{\"question\":\"What?\",\"reason\":\"x\",\"scheme\":\"s\"}",
-                                       "{\"question\":\"W?\",\"reason\":\"x\",\"url\":\"https://x\"}",
-                                       "{\"cut", "[]", ""};
+    static const char *const names[] = {"now", "get",      "rm",           "desk", "pick",
+                                        "now", "ask_user", "request_auth", "none", "get"};
+    static const char *const args[] = {
+        "{}",
+        "{\"question\":\"What?\",\"reason\":\"x\",\"scheme\":\"s\"}",
+        "{\"question\":\"W?\",\"reason\":\"x\",\"url\":\"https://x\"}",
+        "{\"cut",
+        "[]",
+        ""};
     static const char *const ids[] = {"", "a", "b", "c", "d"};
     w->n_calls++;
     world_step(w, (dgm_llm_event){.kind = DGM_LLM_MODEL_CALL,
@@ -331,11 +353,11 @@ static void tool_acts(struct world *w)
     if (chance(w, 100)) {
         r->is_asking = true;
         w->asks++;
-        world_step(w, (dgm_llm_event){.kind = DGM_LLM_TOOL_ASKS,
-                                      .question = {.call_id = id,
-                                                   .text = DGM_STR("Name?"),
-                                                   .url = pick(w, 3) ? (dgm_str){0}
-                                                                     : DGM_STR("https://x")}});
+        world_step(w, (dgm_llm_event){
+                          .kind = DGM_LLM_TOOL_ASKS,
+                          .question = {.call_id = id,
+                                       .text = DGM_STR("Name?"),
+                                       .url = pick(w, 3) ? (dgm_str){0} : DGM_STR("https://x")}});
         return;
     }
     stop_running(w, r);
@@ -344,10 +366,10 @@ static void tool_acts(struct world *w)
         world_step(w, (dgm_llm_event){.kind = DGM_LLM_TOOL_UNKNOWN, .call_id = id});
         return;
     }
-    world_step(w, (dgm_llm_event){.kind = DGM_LLM_TOOL_DONE,
-                                  .result = {.call_id = id,
-                                             .text = DGM_STR("result"),
-                                             .is_error = pick(w, 5) == 0}});
+    world_step(
+        w, (dgm_llm_event){
+               .kind = DGM_LLM_TOOL_DONE,
+               .result = {.call_id = id, .text = DGM_STR("result"), .is_error = pick(w, 5) == 0}});
 }
 
 static const dgm_message *random_answer(struct world *w)
@@ -441,12 +463,11 @@ static void world_acts(struct world *w)
     } else if (chance(w, 3)) {
         world_step(w, (dgm_llm_event){.kind = pick(w, 2) ? DGM_LLM_CANCEL : DGM_LLM_TIME_UP});
     } else if (chance(w, 20)) {
-        world_step(w, (dgm_llm_event){.kind = DGM_LLM_MESSAGE,
-                                      .message = new_message(w, "hurry", NULL)});
+        world_step(
+            w, (dgm_llm_event){.kind = DGM_LLM_MESSAGE, .message = new_message(w, "hurry", NULL)});
     } else if (chance(w, 20)) { /* not expected by anyone */
-        world_step(w, (dgm_llm_event){
-                          .kind = DGM_LLM_TOOL_DONE,
-                          .result = {.call_id = DGM_STR("zzz"), .text = DGM_STR("x")}});
+        world_step(w, (dgm_llm_event){.kind = DGM_LLM_TOOL_DONE,
+                                      .result = {.call_id = DGM_STR("zzz"), .text = DGM_STR("x")}});
     } else if (w->in_commit && pick(w, 2)) {
         world_commits(w);
     } else if (w->n_run && pick(w, 2)) {
@@ -604,12 +625,12 @@ static void check_history(struct world *w)
 static dgm_task_state run_history(uint64_t seed, int *kills)
 {
     struct world w = {.seed = (seed + 1) * 0x9e3779b97f4a7c15u, .arena = dgm_arena_new()};
-    w.options = (dgm_llm_options){.tools = {tools, N_TOOLS},
-                                  .retries = pick(&w, 3),
-                                  .upstreams = 1 + pick(&w, 2),
-                                  .compact_bytes = pick(&w, 4) ? 0 : 2000,
-                                  .limits = {.parallel_tools = 1 + pick(&w, 4),
-                                             .iterations = 10 + pick(&w, 20)}};
+    w.options = (dgm_llm_options){
+        .tools = {tools, N_TOOLS},
+        .retries = pick(&w, 3),
+        .upstreams = 1 + pick(&w, 2),
+        .compact_bytes = pick(&w, 4) ? 0 : 2000,
+        .limits = {.parallel_tools = 1 + pick(&w, 4), .iterations = 10 + pick(&w, 20)}};
     w.loop = dgm_llm_loop_new(&w.options);
     w.first_message = w.turn_message = new_message(&w, "hi", NULL);
     world_step(&w, (dgm_llm_event){.kind = DGM_LLM_START,
@@ -644,8 +665,8 @@ static void random_histories_end_well(void **state)
         current = i;
         ends[run_history((uint64_t)i, &kills)]++;
     }
-    print_message("# %d histories: %d completed, %d failed, %d canceled, %d rejected; %d kills\n", n,
-                  ends[DGM_STATE_COMPLETED], ends[DGM_STATE_FAILED], ends[DGM_STATE_CANCELED],
+    print_message("# %d histories: %d completed, %d failed, %d canceled, %d rejected; %d kills\n",
+                  n, ends[DGM_STATE_COMPLETED], ends[DGM_STATE_FAILED], ends[DGM_STATE_CANCELED],
                   ends[DGM_STATE_REJECTED], kills);
     if (n < 1000)
         return;
