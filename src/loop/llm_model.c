@@ -21,14 +21,14 @@ static void llm_clear_call(dgm_llm_loop *l)
 void dgm_llm_send_call(dgm_llm_loop *l)
 {
     dgm_llm_action action = {.kind = DGM_LLM_CALL_MODEL};
-    action.model = (dgm_llm_model){.upstream = l->upstream,
-                                   .attempt = l->attempt,
-                                   .iteration = l->iteration,
-                                   .is_summary = l->is_summary,
-                                   .may_call = !l->is_summary,
-                                   .id = dgm_llm_id(l, l->is_summary ? "summary" : "call",
-                                                    l->iteration, -1),
-                                   .messages = l->messages};
+    action.model =
+        (dgm_llm_model){.upstream = l->upstream,
+                        .attempt = l->attempt,
+                        .iteration = l->iteration,
+                        .is_summary = l->is_summary,
+                        .may_call = !l->is_summary,
+                        .id = dgm_llm_id(l, l->is_summary ? "summary" : "call", l->iteration, -1),
+                        .messages = l->messages};
     llm_clear_call(l);
     l->is_calling = true;
     if (l->is_summary) {

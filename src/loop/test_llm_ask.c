@@ -40,9 +40,11 @@ static void invalid_arguments_are_reported_to_the_model(void **state)
     feed_call(&b, "b", "now", "[1]");
     feed_call(&b, "c", "clock", "{}");
     feed_stop(&b);
-    assert_true(has_line(&b, "'call_id':'a','name':'now','output':'The arguments are not valid JSON"));
+    assert_true(
+        has_line(&b, "'call_id':'a','name':'now','output':'The arguments are not valid JSON"));
     assert_true(has_line(&b, "'output':'The arguments must be a JSON object.','is_error':true"));
-    assert_true(has_line(&b, "'output':'There is no tool with the name clock. Tools: now, rm, pick"));
+    assert_true(
+        has_line(&b, "'output':'There is no tool with the name clock. Tools: now, rm, pick"));
     assert_true(has_line(&b, "\nllm-call 2\nMODEL 0/0: "));
     assert_false(has_line(&b, "tool-start"));
     assert_false(has_line(&b, "COMMIT"));
@@ -55,7 +57,8 @@ static void arguments_that_were_cut_are_not_run(void **state)
     (void)state;
     feed_call(&b, "a", "now", "{'zone':'U");
     feed_end(&b, (dgm_llm_end){.finish = DGM_LLM_LENGTH});
-    assert_true(has_line(&b, "'output':'The arguments were cut off at the limit of output tokens."));
+    assert_true(
+        has_line(&b, "'output':'The arguments were cut off at the limit of output tokens."));
     assert_false(has_line(&b, "COMMIT"));
     bench_done(&b);
 }
@@ -105,8 +108,9 @@ static void ids_of_calls_are_unique(void **state)
     feed_call(&b, "b", "now", "{}");
     feed_call(&b, "b", "now", "{}");
     feed_stop(&b);
-    assert_true(has_line(&b, "tool-start now call_2_0 {}\ntool-start now call_2_1 {}\ntool-start now b "
-                             "{}\ntool-start now call_2_3 {}\n"));
+    assert_true(has_line(&b,
+                         "tool-start now call_2_0 {}\ntool-start now call_2_1 {}\ntool-start now b "
+                         "{}\ntool-start now call_2_3 {}\n"));
     bench_done(&b);
 }
 
@@ -137,7 +141,7 @@ static void tools_run_in_parallel_up_to_the_cap(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     check_lines(&b, "RUN now t-t1-0 {}", "RUN now t-t1-1 {}");
     feed_done(&b, "b", "2");
-    check_lines(&b, "tool-complete now b ok '2'",
+    check_lines(&b, "tool-complete b ok '2'",
                 "message agent {'tool_results':[{'call_id':'b','name':'now','output':'2'}]}",
                 "tool-start now c {}", "SAVE", "COMMIT");
     feed_done(&b, "a", "1");
@@ -167,8 +171,9 @@ static void a_sub_agent_is_shown_at_its_start_and_its_end(void **state)
                              .result = {.call_id = DGM_STR("a"),
                                         .text = DGM_STR("ok"),
                                         .agent_task_id = DGM_STR("t9")}});
-    assert_true(has_line(&b, "'text':'Called agent Desk','displayAs':'loading','agent':{'name':'Desk',"
-                             "'url':'https://desk','taskId':'t9'}}"));
+    assert_true(has_line(&b,
+                         "'text':'Called agent Desk','displayAs':'loading','agent':{'name':'Desk',"
+                         "'url':'https://desk','taskId':'t9'}}"));
     bench_done(&b);
 }
 
@@ -203,8 +208,9 @@ static void a_question_may_have_choices_and_a_schema(void **state)
     struct bench b = bench_with_call(
         "ask_user", "{'question':'Which?','choices':['x','y'],'schema':{'type':'string'}}");
     (void)state;
-    assert_true(has_line(&b, "input-required Which?\n- x\n- y {'type':'question','id':'a','question':"
-                             "'Which?','choices':['x','y'],'schema':{'type':'string'}}\n"));
+    assert_true(has_line(&b,
+                         "input-required Which?\n- x\n- y {'type':'question','id':'a','question':"
+                         "'Which?','choices':['x','y'],'schema':{'type':'string'}}\n"));
     feed_message(&b, NULL, "{'choice':'x'}");
     assert_true(has_line(&b, "'output':'{\\'choice\\':\\'x\\'}'"));
     bench_done(&b);
@@ -245,8 +251,7 @@ static void questions_come_one_after_the_other(void **state)
 
 static void credentials_never_reach_the_model(void **state)
 {
-    struct bench b =
-        bench_with_call("request_auth", "{'reason':'Sign in','url':'https://login'}");
+    struct bench b = bench_with_call("request_auth", "{'reason':'Sign in','url':'https://login'}");
     (void)state;
     assert_true(has_line(&b, "auth-required Sign in\nhttps://login {'type':'auth-request','id':'a',"
                              "'url':'https://login','reason':'Sign in'}\nEND auth-required"));
@@ -305,7 +310,7 @@ static void a_tool_may_ask(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     check_lines(&b, "ANSWER a yes Ann {'name':'Ann'} 's1'");
     feed_done(&b, "a", "hello Ann");
-    assert_true(has_line(&b, "tool-complete now a ok 'hello Ann'\n"));
+    assert_true(has_line(&b, "tool-complete a ok 'hello Ann'\n"));
     bench_done(&b);
 }
 
@@ -329,7 +334,7 @@ static void a_tool_may_ask_for_authentication(void **state)
     step(&b, (dgm_llm_event){
                  .kind = DGM_LLM_TOOL_ASKS,
                  .question = {.call_id = DGM_STR("a"), .url = DGM_STR("file:///etc/passwd")}});
-    assert_true(has_line(&b, "STOP a\ntool-complete now a failed The tool sent a URL"));
+    assert_true(has_line(&b, "STOP a\ntool-complete a failed The tool sent a URL"));
     bench_done(&b);
 }
 
@@ -339,11 +344,11 @@ static void an_approval_by_data_runs_the_tool(void **state)
 {
     struct bench b = bench_with_call("rm", "{'path':'x'}");
     (void)state;
-    assert_true(has_line(&b, "input-required May the tool rm be called? Answer yes or no. {'type':"
-                             "'approval-request','id':'a','tool':'rm','arguments':{'path':'x'}}\n"));
+    assert_true(has_line(&b,
+                         "input-required May the tool rm be called? Answer yes or no. {'type':"
+                         "'approval-request','id':'a','tool':'rm','arguments':{'path':'x'}}\n"));
     skip_lines(&b);
-    feed_message(&b, NULL,
-                 "{'type':'approval','id':'a','approved':true,'arguments':{'path':'y'}}");
+    feed_message(&b, NULL, "{'type':'approval','id':'a','approved':true,'arguments':{'path':'y'}}");
     check_lines(&b, "working", "tool-start rm a {'path':'y'}", "SAVE", "COMMIT");
     feed(&b, DGM_LLM_COMMITTED);
     check_lines(&b, "RUN rm t-t1-0 {'path':'y'}");
@@ -356,8 +361,9 @@ static void a_rejection_is_reported_with_its_reason(void **state)
     (void)state;
     skip_lines(&b);
     feed_message(&b, NULL, "{'type':'approval','id':'a','approved':false,'reason':'too risky'}");
-    assert_true(has_line(&b, "'output':'The user rejected this call. The tool was not called. Reason: "
-                             "too risky','is_error':true"));
+    assert_true(has_line(&b,
+                         "'output':'The user rejected this call. The tool was not called. Reason: "
+                         "too risky','is_error':true"));
     assert_false(has_line(&b, "tool-start"));
     assert_true(has_line(&b, "\nMODEL 0/0: "));
     bench_done(&b);
@@ -369,10 +375,11 @@ static void only_the_documented_words_decide(void **state)
     (void)state;
     skip_lines(&b);
     feed_message(&b, "well, why not", NULL);
-    check_lines(&b, "working", "SAVE",
-                "input-required The answer was not understood. May the tool rm be called? Answer yes "
-                "or no. {'type':'approval-request','id':'a','tool':'rm','arguments':{}}",
-                "END input-required");
+    check_lines(
+        &b, "working", "SAVE",
+        "input-required The answer was not understood. May the tool rm be called? Answer yes "
+        "or no. {'type':'approval-request','id':'a','tool':'rm','arguments':{}}",
+        "END input-required");
     feed_message(&b, NULL, "{'type':'approval','id':'a','approved':'yes'}");
     assert_true(has_line(&b, "END input-required"));
     skip_lines(&b);
@@ -389,8 +396,9 @@ static void words(void **state)
     static const struct {
         const char *text;
         dgm_llm_word word;
-    } rows[] = {{"yes", DGM_LLM_YES},       {"Yes.", DGM_LLM_YES},       {"no", DGM_LLM_NO},
-                {"\tNO!\n", DGM_LLM_NO},    {"", DGM_LLM_NO_WORD},       {" . ", DGM_LLM_NO_WORD},
+    } rows[] = {{"yes", DGM_LLM_YES},        {"Yes.", DGM_LLM_YES},
+                {"no", DGM_LLM_NO},          {"\tNO!\n", DGM_LLM_NO},
+                {"", DGM_LLM_NO_WORD},       {" . ", DGM_LLM_NO_WORD},
                 {"yes no", DGM_LLM_NO_WORD}, {"yesterday", DGM_LLM_NO_WORD}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -444,9 +452,10 @@ static void the_callers_tools_come_after_the_servers(void **state)
         &b, "input-required {'tool_calls':[{'call_id':'p','name':'pick','arguments':{'n':1}}]}\n"));
     skip_lines(&b);
     feed_message(&b, "and hurry", "{'tool_results':[{'call_id':'p','output':{'ok':1}}]}");
-    assert_true(has_line(&b, "| user {'tool_results':[{'call_id':'p','name':'pick','output':{'ok':1}"
-                             "}]} {'tool_results':[{'call_id':'a','name':'now','output':'x'}]} | user "
-                             "and hurry\n"));
+    assert_true(has_line(&b,
+                         "| user {'tool_results':[{'call_id':'p','name':'pick','output':{'ok':1}"
+                         "}]} {'tool_results':[{'call_id':'a','name':'now','output':'x'}]} | user "
+                         "and hurry\n"));
     bench_done(&b);
 }
 
@@ -528,28 +537,24 @@ static void tools_may_change_between_model_calls(void **state)
     bench_done(&b);
 }
 
-DGM_TEST_MAIN(dgm_test(invalid_arguments_are_reported_to_the_model),
-              dgm_test(arguments_that_were_cut_are_not_run),
-              dgm_test(arguments_are_checked_before_an_approval),
-              dgm_test(a_custom_tool_gets_its_input), dgm_test(ids_of_calls_are_unique),
-              dgm_test(calls_beyond_the_limit_are_refused),
-              dgm_test(tools_run_in_parallel_up_to_the_cap),
-              dgm_test_holds(a_sub_agent_is_shown_at_its_start_and_its_end, "R002-21"),
-              dgm_test(ask_user_waits_for_the_answer),
-              dgm_test(a_question_may_have_choices_and_a_schema),
-              dgm_test(a_question_without_text_is_an_error_for_the_model),
-              dgm_test(questions_come_one_after_the_other),
-              dgm_test(credentials_never_reach_the_model),
-              dgm_test(authentication_continues_on_completion),
-              dgm_test(an_address_to_sign_in_is_a_web_address), dgm_test(a_tool_may_ask),
-              dgm_test(a_tool_may_ask_for_authentication),
-              dgm_test(an_approval_by_data_runs_the_tool),
-              dgm_test(a_rejection_is_reported_with_its_reason),
-              dgm_test(only_the_documented_words_decide), dgm_test(words),
-              dgm_test(several_approvals_are_open_at_once),
-              dgm_test(the_callers_tools_come_after_the_servers),
-              dgm_test(missing_results_are_requested_again),
-              dgm_test(a_message_while_tools_run_comes_after_their_results),
-              dgm_test(a_message_during_the_answer_is_answered_too),
-              dgm_test(late_answers_and_too_many_messages_are_dropped),
-              dgm_test(tools_may_change_between_model_calls))
+DGM_TEST_MAIN(
+    dgm_test(invalid_arguments_are_reported_to_the_model),
+    dgm_test(arguments_that_were_cut_are_not_run),
+    dgm_test(arguments_are_checked_before_an_approval), dgm_test(a_custom_tool_gets_its_input),
+    dgm_test(ids_of_calls_are_unique), dgm_test(calls_beyond_the_limit_are_refused),
+    dgm_test(tools_run_in_parallel_up_to_the_cap),
+    dgm_test_holds(a_sub_agent_is_shown_at_its_start_and_its_end, "R002-21"),
+    dgm_test(ask_user_waits_for_the_answer), dgm_test(a_question_may_have_choices_and_a_schema),
+    dgm_test(a_question_without_text_is_an_error_for_the_model),
+    dgm_test(questions_come_one_after_the_other), dgm_test(credentials_never_reach_the_model),
+    dgm_test(authentication_continues_on_completion),
+    dgm_test(an_address_to_sign_in_is_a_web_address), dgm_test(a_tool_may_ask),
+    dgm_test(a_tool_may_ask_for_authentication), dgm_test(an_approval_by_data_runs_the_tool),
+    dgm_test(a_rejection_is_reported_with_its_reason), dgm_test(only_the_documented_words_decide),
+    dgm_test(words), dgm_test(several_approvals_are_open_at_once),
+    dgm_test(the_callers_tools_come_after_the_servers),
+    dgm_test(missing_results_are_requested_again),
+    dgm_test(a_message_while_tools_run_comes_after_their_results),
+    dgm_test(a_message_during_the_answer_is_answered_too),
+    dgm_test(late_answers_and_too_many_messages_are_dropped),
+    dgm_test(tools_may_change_between_model_calls))

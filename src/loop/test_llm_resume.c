@@ -86,7 +86,7 @@ static void a_tool_with_an_unknown_outcome_is_not_repeated(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     skip_lines(&b);
     kill_and_resume(&b, NULL);
-    assert_true(has_line(&b, "tool-complete now a failed The outcome of this call is unknown"));
+    assert_true(has_line(&b, "tool-complete a failed The outcome of this call is unknown"));
     assert_true(has_line(&b, "\nMODEL 0/0: "));
     assert_false(has_line(&b, "RUN"));
     bench_done(&b);
@@ -122,15 +122,39 @@ static void a_result_in_the_log_is_used(void **state)
     feed_done(&b, "a", "noon");
     skip_lines(&b);
     kill_and_resume(&b, NULL); /* the state was saved before the result came */
-    assert_true(has_line(&b, "| user {'tool_results':[{'call_id':'a','name':'now','output':'noon'}]} "
-                             "{'tool_results':[{'call_id':'b','name':'now','output':'The outcome"));
+    assert_true(has_line(&b,
+                         "| user {'tool_results':[{'call_id':'a','name':'now','output':'noon'}]} "
+                         "{'tool_results':[{'call_id':'b','name':'now','output':'The outcome"));
+    bench_done(&b);
+}
+
+/* The log has the error of a wrong call, of a model turn that was lost; the next turn has a call of the same id. */
+static void an_error_of_a_lost_turn_is_not_a_result(void **state)
+{
+    struct bench b = bench_with_calls((dgm_llm_options){TOOLS}, "now", NULL);
+    (void)state;
+    feed(&b, DGM_LLM_COMMITTED);
+    feed_done(&b, "a", "x"); /* iteration 2 is saved */
+    dgm_str saved = dgm_arena_dup(b.arena, dgm_buf_str(&b.saved));
+    feed_call(&b, "c", "now", "[]");
+    feed_stop(&b);
+    dgm_buf_clear(&b.saved);
+    dgm_buf_add_str(&b.saved, saved); /* iteration 3 is not */
+    kill_and_resume(&b, NULL);
+    feed_call(&b, "c", "get", "{}");
+    feed_stop(&b);
+    feed(&b, DGM_LLM_COMMITTED);
+    skip_lines(&b);
+    kill_and_resume(&b, NULL);
+    feed(&b, DGM_LLM_COMMITTED);
+    assert_true(has_line(&b, "RUN get t-t2-0 again {}\n"));
     bench_done(&b);
 }
 
 static void calls_that_had_not_started_are_started(void **state)
 {
-    struct bench b = bench_with_calls((dgm_llm_options){TOOLS, .limits = {.parallel_tools = 1}},
-                                      "now", "now");
+    struct bench b =
+        bench_with_calls((dgm_llm_options){TOOLS, .limits = {.parallel_tools = 1}}, "now", "now");
     (void)state;
     feed(&b, DGM_LLM_COMMITTED);
     skip_lines(&b);
@@ -194,7 +218,11 @@ static void the_opaque_part_of_a_turn_survives(void **state)
 static void an_invalid_text_is_not_loaded(void **state)
 {
     static const char *const texts[] = {
-        "", "[]", "{}", "nonsense", "{\"version\":2,\"phase\":\"model\"}",
+        "",
+        "[]",
+        "{}",
+        "nonsense",
+        "{\"version\":2,\"phase\":\"model\"}",
         "{\"version\":1,\"phase\":\"asleep\"}",
         "{\"version\":1,\"phase\":\"model\",\"messages\":[{\"role\":1}]}",
         "{\"version\":1,\"phase\":\"tools\",\"calls\":[{\"id\":\"a\",\"state\":\"ready\"}]}",
@@ -262,6 +290,7 @@ DGM_TEST_MAIN(dgm_test_holds(a_model_call_restarts_its_artifact, "R002-32"),
               dgm_test(a_tool_with_an_unknown_outcome_is_not_repeated),
               dgm_test(an_idempotent_tool_is_repeated_with_its_key),
               dgm_test(a_result_in_the_log_is_used),
+              dgm_test(an_error_of_a_lost_turn_is_not_a_result),
               dgm_test(calls_that_had_not_started_are_started),
               dgm_test(a_question_is_asked_again_with_the_same_id),
               dgm_test(a_queued_message_survives), dgm_test(the_opaque_part_of_a_turn_survives),
