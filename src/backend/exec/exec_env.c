@@ -1,79 +1,19 @@
 /*
- * backend/exec/exec_env.c - the environment of a program.
- *
- * The server's environment holds secrets: callers' tokens, keys of other agents. A program that can be
- * made to show its environment would give them away. So a program gets an allow list of variables, plus
- * `env` and `inherit_env`. Variables that hold callers' tokens are passed only if inherit_env names them:
- * `all` does not.
+ * backend/exec/exec_env.c - the environment of a program: the rule of net/process.h, and the variables of a run.
  */
 #include "backend/exec/exec_int.h"
 #include "base/limits.h"
+#include "net/process.h"
 
 #include <openssl/evp.h>
 
 extern char **environ;
-
-/* Where things are, the language, the terminal. No proxy settings: their URLs may hold passwords. */
-static const char *const allowed[] = {"PATH",
-                                      "HOME",
-                                      "USER",
-                                      "LOGNAME",
-                                      "SHELL",
-                                      "LANG",
-                                      "LANGUAGE",
-                                      "LC_*",
-                                      "TZ",
-                                      "TERM",
-                                      "TMPDIR",
-                                      "TMP",
-                                      "TEMP",
-                                      "XDG_*",
-                                      "SSL_CERT_DIR",
-                                      "SSL_CERT_FILE",
-                                      "CURL_CA_BUNDLE",
-                                      "PYTHONPATH",
-                                      "PYTHONHOME",
-                                      "PYTHONUNBUFFERED",
-                                      "PYTHONUTF8",
-                                      "VIRTUAL_ENV",
-                                      "NODE_PATH",
-                                      "NODE_ENV",
-                                      "NODE_EXTRA_CA_CERTS",
-                                      "REQUESTS_CA_BUNDLE",
-                                      "PYTHONIOENCODING",
-                                      "LD_LIBRARY_PATH",
-                                      NULL};
 
 /* Set for each run: see dgm_exec_env_of_run. */
 static const char *const of_run[] = {"DRAGOMAN_TASK_ID", "DRAGOMAN_CONTEXT_ID",
                                      "DRAGOMAN_CONTEXT_KEY", "DRAGOMAN_TENANT",
                                      "DRAGOMAN_PRINCIPAL"};
 #define N_OF_RUN (sizeof of_run / sizeof *of_run)
-
-static dgm_str env_name(const char *entry) /* "NAME=value" */
-{
-    return (dgm_str){entry, strcspn(entry, "=")};
-}
-
-static bool is_allowed(dgm_str name)
-{
-    for (size_t i = 0; allowed[i]; i++) {
-        dgm_str row = dgm_str_from(allowed[i]);
-        if (row.p[row.n - 1] == '*' ? dgm_str_starts(name, (dgm_str){row.p, row.n - 1})
-                                    : dgm_str_eq(name, row))
-            return true;
-    }
-    return false;
-}
-
-static bool has_name(dgm_strs names, dgm_str name)
-{
-    for (size_t i = 0; i < names.n; i++) {
-        if (dgm_str_eq(names.at[i], name))
-            return true;
-    }
-    return false;
-}
 
 static bool is_set_otherwise(const struct exec *x, dgm_str name)
 {
@@ -82,19 +22,10 @@ static bool is_set_otherwise(const struct exec *x, dgm_str name)
             return true;
     }
     for (size_t i = 0; i < x->n_own_env; i++) {
-        if (dgm_str_eq(name, env_name(x->own_env[i])))
+        if (dgm_str_eq(name, dgm_process_env_name(x->own_env[i])))
             return true;
     }
     return false;
-}
-
-static bool is_passed(const struct exec *x, const dgm_agent_options *options, dgm_str name)
-{
-    if (has_name(x->inherit_env, name))
-        return true;
-    if (options && has_name(options->secret_env, name))
-        return false;
-    return x->inherit_all_env || is_allowed(name);
 }
 
 /* Names of variables that the program does not get, for the log of a failure. */
@@ -113,15 +44,18 @@ void dgm_exec_env_open(struct exec *x, const dgm_agent_options *options)
 {
     size_t n = 0, n_more = 0;
     dgm_buf withheld;
+    const dgm_process_env_rule rule = {.inherit = x->inherit_env,
+                                       .inherit_all = x->inherit_all_env,
+                                       .secret = options ? options->secret_env : (dgm_strs){0}};
     dgm_buf_init(&withheld, SIZE_MAX);
     while (environ && environ[n])
         n++;
     x->env = dgm_new_n(x->arena, const char *, n + x->n_own_env + 1);
     for (size_t i = 0; i < n; i++) {
-        dgm_str name = env_name(environ[i]);
+        dgm_str name = dgm_process_env_name(environ[i]);
         if (is_set_otherwise(x, name))
             continue;
-        if (is_passed(x, options, name))
+        if (dgm_process_env_passes(&rule, name))
             x->env[x->n_env++] = dgm_arena_dup(x->arena, dgm_str_from(environ[i])).p;
         else
             note_withheld(&withheld, &n_more, name);
