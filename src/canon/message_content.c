@@ -2,6 +2,7 @@
 #include "canon/message_content.h"
 #include "base/limits.h"
 #include "canon/media.h"
+#include "model/approval.h"
 #include "json/shape.h"
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -345,6 +346,8 @@ dgm_code dgm_content_read(dgm_arena *a, const dgm_message *m, bool trusted, cons
     struct reading k = {.a = a, .m = m, .err = err, .said = &said};
     const dgm_at *parts = DGM_AT_LIT(at, "parts");
     dgm_code rc;
+    if (m->role == DGM_ROLE_AGENT) /* requests for approval are shown as a question */
+        k.m = m = dgm_message_as_shown(a, m);
     if (m->role != DGM_ROLE_USER && m->role != DGM_ROLE_AGENT)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "role"),
                         "missing: a message is a user's or an agent's");

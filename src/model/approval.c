@@ -276,3 +276,78 @@ bool dgm_message_auth_request(const dgm_message *m, dgm_auth_request *ret)
     }
     return false;
 }
+
+/* ---- as text ---------------------------------------------------------------------------------------------------------- */
+
+bool dgm_part_is_asked(const dgm_part *p)
+{
+    dgm_question question;
+    dgm_auth_request auth;
+    return dgm_part_is_approval_request(p) ||
+           (p->kind == DGM_PART_DATA && (dgm_question_read(p->data, &question) ||
+                                         dgm_auth_request_read(p->data, &auth)));
+}
+
+/* A question whose choices are only data: they follow it, one per line. */
+static dgm_str question_text(dgm_arena *a, const dgm_question *q)
+{
+    yyjson_val *choice;
+    size_t i, n;
+    dgm_buf b;
+    if (!q->choices)
+        return q->text;
+    dgm_buf_init(&b, DGM_MAX_FINAL_TEXT_BYTES);
+    dgm_buf_add_str(&b, q->text);
+    yyjson_arr_foreach ((yyjson_val *)(uintptr_t)q->choices, i, n, choice) {
+        dgm_buf_add_lit(&b, "\n- ");
+        dgm_buf_add_str(&b, dgm_json_str(choice));
+    }
+    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+static dgm_str auth_text(dgm_arena *a, const dgm_auth_request *auth)
+{
+    dgm_str why = auth->text.n ? auth->text : DGM_STR("The agent needs you to sign in.");
+    if (auth->url.n)
+        return dgm_arena_printf(a, "%.*s\nSign in at %.*s", DGM_P(why), DGM_P(auth->url));
+    if (auth->scheme.n)
+        return dgm_arena_printf(a, "%.*s\nScheme: %.*s", DGM_P(why), DGM_P(auth->scheme));
+    return why;
+}
+
+static dgm_str text_of_data(dgm_arena *a, const dgm_message *m)
+{
+    dgm_approval_requests requests = dgm_message_approval_requests(a, m);
+    dgm_question question;
+    dgm_auth_request auth;
+    if (requests.n)
+        return dgm_approval_question(a, &requests);
+    if (dgm_message_question(m, &question))
+        return question_text(a, &question);
+    return dgm_message_auth_request(m, &auth) ? auth_text(a, &auth) : (dgm_str){0};
+}
+
+const dgm_message *dgm_message_as_shown(dgm_arena *a, const dgm_message *m)
+{
+    bool has_text = false;
+    size_t n = 0;
+    for (size_t i = 0; i < m->parts.n; i++) {
+        n += dgm_part_is_asked(&m->parts.at[i]);
+        has_text |= m->parts.at[i].kind == DGM_PART_TEXT && m->parts.at[i].content.n;
+    }
+    if (!n)
+        return m;
+    dgm_message *shown = dgm_new(a, dgm_message);
+    *shown = *m;
+    shown->parts = (dgm_parts){dgm_new_n(a, dgm_part, m->parts.n + 1), 0};
+    for (size_t i = 0; i < m->parts.n; i++) {
+        if (!dgm_part_is_asked(&m->parts.at[i]))
+            shown->parts.at[shown->parts.n++] = m->parts.at[i];
+    }
+    if (!has_text)
+        shown->parts.at[shown->parts.n++] =
+            (dgm_part){.kind = DGM_PART_TEXT, .content = text_of_data(a, m)};
+    return shown;
+}

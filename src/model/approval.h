@@ -98,3 +98,11 @@ const dgm_json *dgm_auth_request_data(dgm_arena *a, const dgm_auth_request *requ
 /* A URL of another scheme than http and https is not read: a page makes a link of it. */
 bool dgm_auth_request_read(const dgm_json *data, dgm_auth_request *ret);
 bool dgm_message_auth_request(const dgm_message *m, dgm_auth_request *ret);
+
+/* ---- as text ---------------------------------------------------------------------------------------------------------- */
+
+/* Is the part one of the three that agents ask with? */
+bool dgm_part_is_asked(const dgm_part *p);
+/* An agent's message for a reader of text: without these parts, and if it has no other text then with the question that they
+ * are. m itself if it has no such part. */
+const dgm_message *dgm_message_as_shown(dgm_arena *a, const dgm_message *m);
