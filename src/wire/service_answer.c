@@ -453,7 +453,7 @@ static dgm_code answer_finish(dgm_service_answer *s, const dgm_canon_event *even
     bool is_success = o->kind == DGM_CANON_SUCCESS || o->kind == DGM_CANON_OUTCOME_NONE;
     if (is_success && answer_is_agui(s) && !o->pending_tool_call_ids.n)
         o->pending_tool_call_ids = calls_of_caller(s);
-    if (is_success && s->approvals.n) {
+    if ((is_success || o->kind == DGM_CANON_INTERRUPT) && s->approvals.n) {
         o->pending_tool_call_ids = without_approvals(s, o->pending_tool_call_ids);
         if (!o->pending_tool_call_ids.n)
             answer_ask_approvals(s, o);
