@@ -98,12 +98,13 @@ dgm_canon_interrupts dgm_interrupts_of_question(dgm_arena *a, const dgm_asking *
                                 .reason = is_auth ? DGM_STR(DGM_REASON_AUTH)
                                                   : DGM_STR("input_required"),
                                 .message = asking->text.n ? asking->text : (dgm_str){0}};
-    if (dgm_message_question(m, &question)) {
+    const dgm_json *data;
+    if ((data = dgm_message_question(m, &question))) {
         it->response_schema = question_schema(a, &question);
         it->metadata =
-            metadata_with(a, m, DGM_INTERRUPT_QUESTION, dgm_question_data(a, &question));
-    } else if (dgm_message_auth_request(m, &auth)) {
-        it->metadata = metadata_with(a, m, DGM_INTERRUPT_AUTH, dgm_auth_request_data(a, &auth));
+            metadata_with(a, m, DGM_INTERRUPT_QUESTION, data);
+    } else if ((data = dgm_message_auth_request(m, &auth))) {
+        it->metadata = metadata_with(a, m, DGM_INTERRUPT_AUTH, data);
     } else {
         it->metadata = metadata_with(a, m, NULL, NULL);
     }

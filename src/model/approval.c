@@ -17,6 +17,8 @@ static bool has_type(const dgm_json *data, const char *type)
 
 const dgm_json *dgm_approval_request_data(dgm_arena *a, const dgm_approval_request *request)
 {
+    if (request->data)
+        return request->data;
     dgm_json_build b = dgm_json_build_start(a);
     dgm_json_build_object(&b, NULL);
     dgm_json_build_lit(&b, "type", DGM_TYPE_APPROVAL_REQUEST);
@@ -39,6 +41,7 @@ bool dgm_approval_request_read(const dgm_json *data, dgm_approval_request *ret)
         .tool = dgm_json_str_member(data, "tool"),
         .arguments = dgm_json_get(data, DGM_STR("arguments")),
         .call_id = call_id.n <= DGM_MAX_ID_BYTES ? call_id : (dgm_str){0},
+        .data = data,
     };
     return true;
 }
@@ -137,7 +140,7 @@ const dgm_approval_word dgm_approval_words[] = {
     {"yes", DGM_APPROVED},      {"y", DGM_APPROVED},       {"approve", DGM_APPROVED},
     {"approved", DGM_APPROVED}, {"allow", DGM_APPROVED},   {"no", DGM_REJECTED},
     {"n", DGM_REJECTED},        {"reject", DGM_REJECTED},  {"rejected", DGM_REJECTED},
-    {"deny", DGM_REJECTED},     {"denied", DGM_REJECTED},  {NULL, DGM_UNDECIDED},
+    {"deny", DGM_REJECTED},     {"denied", DGM_REJECTED}, {"decline", DGM_REJECTED}, {"declined", DGM_REJECTED},  {NULL, DGM_UNDECIDED},
 };
 
 dgm_decision dgm_approval_of_text(dgm_str text)
@@ -224,13 +227,13 @@ bool dgm_question_read(const dgm_json *data, dgm_question *ret)
     return true;
 }
 
-bool dgm_message_question(const dgm_message *m, dgm_question *ret)
+const dgm_json *dgm_message_question(const dgm_message *m, dgm_question *ret)
 {
     for (size_t i = 0; m && i < m->parts.n; i++) {
         if (m->parts.at[i].kind == DGM_PART_DATA && dgm_question_read(m->parts.at[i].data, ret))
-            return true;
+            return m->parts.at[i].data;
     }
-    return false;
+    return NULL;
 }
 
 const dgm_json *dgm_auth_request_data(dgm_arena *a, const dgm_auth_request *request)
@@ -242,8 +245,8 @@ const dgm_json *dgm_auth_request_data(dgm_arena *a, const dgm_auth_request *requ
         dgm_json_build_str(&b, "url", request->url);
     if (request->scheme.n)
         dgm_json_build_str(&b, "scheme", request->scheme);
-    if (request->text.n)
-        dgm_json_build_str(&b, "text", request->text);
+    if (request->reason.n)
+        dgm_json_build_str(&b, "reason", request->reason);
     dgm_json_build_close(&b);
     return dgm_json_build_end(&b);
 }
@@ -263,18 +266,18 @@ bool dgm_auth_request_read(const dgm_json *data, dgm_auth_request *ret)
     *ret = (dgm_auth_request){
         .url = is_web_address(url) ? url : (dgm_str){0},
         .scheme = dgm_json_str_member(data, "scheme"),
-        .text = dgm_json_str_member(data, "text"),
+        .reason = dgm_json_str_member(data, "reason"),
     };
     return true;
 }
 
-bool dgm_message_auth_request(const dgm_message *m, dgm_auth_request *ret)
+const dgm_json *dgm_message_auth_request(const dgm_message *m, dgm_auth_request *ret)
 {
     for (size_t i = 0; m && i < m->parts.n; i++) {
         if (m->parts.at[i].kind == DGM_PART_DATA && dgm_auth_request_read(m->parts.at[i].data, ret))
-            return true;
+            return m->parts.at[i].data;
     }
-    return false;
+    return NULL;
 }
 
 /* ---- as text ---------------------------------------------------------------------------------------------------------- */
@@ -309,7 +312,7 @@ static dgm_str question_text(dgm_arena *a, const dgm_question *q)
 
 static dgm_str auth_text(dgm_arena *a, const dgm_auth_request *auth)
 {
-    dgm_str why = auth->text.n ? auth->text : DGM_STR("The agent needs you to sign in.");
+    dgm_str why = auth->reason.n ? auth->reason : DGM_STR("The agent needs you to sign in.");
     if (auth->url.n)
         return dgm_arena_printf(a, "%.*s\nSign in at %.*s", DGM_P(why), DGM_P(auth->url));
     if (auth->scheme.n)

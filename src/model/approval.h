@@ -2,8 +2,8 @@
  * model/approval.h - what an agent asks its caller: data parts of a message with the state input-required or auth-required.
  *
  *   {"type":"approval-request","id","tool","arguments","call_id"?}        may this tool be called? One part for each call
- *   {"type":"question","text","choices"?,"schema"?}                       a question with choices, or for data of a JSON Schema
- *   {"type":"auth-request","url"?,"scheme"?,"text"?}                      sign in at the URL, or with the scheme (auth-required)
+ *   {"type":"question","id"?,"text","choices"?,"schema"?}                 a question with choices, or for data of a JSON Schema
+ *   {"type":"auth-request","id"?,"url"?,"scheme"?,"reason"?}                      sign in at the URL, or with the scheme (auth-required)
  *
  * and what the caller answers to the first one:
  *
@@ -26,10 +26,11 @@
 /* ---- requests for approval ------------------------------------------------------------------------------------- */
 
 typedef struct dgm_approval_request {
-    dgm_str id;
+    dgm_str id; /* mostly that of the call */
     dgm_str tool;
     const dgm_json *arguments; /* of the call: an object; a string if the model's text is not JSON; NULL: absent */
-    dgm_str call_id;           /* of the call as tool-start has it; may be empty */
+    dgm_str call_id;           /* of the call if `id` is not; may be empty */
+    const dgm_json *data;      /* that it was read from; NULL: made of the other members */
 } dgm_approval_request;
 
 typedef struct dgm_approval_requests {
@@ -85,19 +86,19 @@ typedef struct dgm_question {
 
 const dgm_json *dgm_question_data(dgm_arena *a, const dgm_question *question);
 bool dgm_question_read(const dgm_json *data, dgm_question *ret);
-/* The first question of a message. */
-bool dgm_message_question(const dgm_message *m, dgm_question *ret);
+/* The first question of a message: the data of its part; NULL: it has none. */
+const dgm_json *dgm_message_question(const dgm_message *m, dgm_question *ret);
 
 typedef struct dgm_auth_request {
     dgm_str url;    /* http or https; empty: a scheme */
     dgm_str scheme; /* as the agent's card names it; may be empty */
-    dgm_str text;   /* may be empty */
+    dgm_str reason; /* may be empty */
 } dgm_auth_request;
 
 const dgm_json *dgm_auth_request_data(dgm_arena *a, const dgm_auth_request *request);
 /* A URL of another scheme than http and https is not read: a page makes a link of it. */
 bool dgm_auth_request_read(const dgm_json *data, dgm_auth_request *ret);
-bool dgm_message_auth_request(const dgm_message *m, dgm_auth_request *ret);
+const dgm_json *dgm_message_auth_request(const dgm_message *m, dgm_auth_request *ret);
 
 /* ---- as text ---------------------------------------------------------------------------------------------------------- */
 

@@ -161,28 +161,28 @@ static void questions_are_written_and_read(void **state)
     dgm_message m = {.parts = {&part, 1}};
     check_str(dgm_json_text_in(a, part.data),
               "{\"type\":\"question\",\"text\":\"Which?\",\"choices\":[\"a\",\"b\"]}");
-    assert_true(dgm_message_question(&m, &back));
+    assert_true(dgm_message_question(&m, &back) != NULL);
     check_str(back.text, "Which?");
     assert_non_null(back.choices);
     part = data(a, "{\"type\":\"question\",\"text\":\"x\",\"choices\":[1],\"schema\":[]}");
-    assert_true(dgm_message_question(&m, &back));
+    assert_true(dgm_message_question(&m, &back) != NULL);
     assert_null(back.choices);
     assert_null(back.schema);
     part = data(a, "{\"type\":\"else\"}");
-    assert_false(dgm_message_question(&m, &back));
+    assert_false(dgm_message_question(&m, &back) != NULL);
 }
 
 static void only_web_addresses_are_links(void **state)
 {
     (void)state;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_auth_request want = {.url = DGM_STR("HTTPS://login.example/x"), .text = DGM_STR("Sign in")}, got;
+    dgm_auth_request want = {.url = DGM_STR("HTTPS://login.example/x"), .reason = DGM_STR("Sign in")}, got;
     dgm_part part = {.kind = DGM_PART_DATA, .data = dgm_auth_request_data(a, &want)};
     dgm_message m = {.parts = {&part, 1}};
-    assert_true(dgm_message_auth_request(&m, &got));
+    assert_true(dgm_message_auth_request(&m, &got) != NULL);
     check_str(got.url, "HTTPS://login.example/x");
     part = data(a, "{\"type\":\"auth-request\",\"url\":\"javascript:x\",\"scheme\":\"oauth\"}");
-    assert_true(dgm_message_auth_request(&m, &got));
+    assert_true(dgm_message_auth_request(&m, &got) != NULL);
     assert_int_equal(got.url.n, 0);
     check_str(got.scheme, "oauth");
 }

@@ -14,9 +14,10 @@
 
 /* ---- the encoder ------------------------------------------------------------------------------------------------------ */
 
-static dgm_str call_of_interrupt(const dgm_canon_interrupt *it)
+/* The id of the request is that of the call, unless the agent says otherwise: a later run announces it under this id. */
+static dgm_str call_of_interrupt(const dgm_canon_interrupt *it, const dgm_approval_request *request)
 {
-    return it->tool_call_id.n ? it->tool_call_id : it->id;
+    return it->tool_call_id.n ? it->tool_call_id : request->id.n ? request->id : it->id;
 }
 
 static void announce_call(struct aisdk_encoder *e, const dgm_approval_request *request, dgm_str id)
@@ -38,7 +39,7 @@ void dgm_aisdk_announce_approvals(struct aisdk_encoder *e, const dgm_canon_inter
     dgm_approval_request request;
     for (size_t i = 0; i < list->n; i++) {
         if (dgm_interrupt_approval(&list->at[i], &request))
-            announce_call(e, &request, call_of_interrupt(&list->at[i]));
+            announce_call(e, &request, call_of_interrupt(&list->at[i], &request));
     }
 }
 
@@ -50,7 +51,7 @@ void dgm_aisdk_ask_approvals(struct aisdk_encoder *e, const dgm_canon_interrupts
             continue;
         dgm_aisdk_begin(e, "tool-approval-request");
         dgm_aisdk_put_member(&e->out, "\"approvalId\"", list->at[i].id);
-        dgm_aisdk_put_member(&e->out, "\"toolCallId\"", call_of_interrupt(&list->at[i]));
+        dgm_aisdk_put_member(&e->out, "\"toolCallId\"", call_of_interrupt(&list->at[i], &request));
         dgm_aisdk_send(e);
     }
 }
