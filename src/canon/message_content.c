@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "canon/media.h"
 #include "model/approval.h"
+#include "model/calls.h"
 #include "json/shape.h"
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -278,6 +279,8 @@ static dgm_code message_content_add_part(struct reading *k, const dgm_part *p, c
         if (dgm_content_data_member(p, DGM_DATA_RESULTS) ||
             (k->m->role == DGM_ROLE_AGENT && dgm_content_data_member(p, DGM_DATA_CALLS)))
             return add_tools(k, p, at);
+        if (k->m->role == DGM_ROLE_USER && dgm_part_is_tools(p))
+            return DGM_OK; /* of the request, not of the conversation */
         message_content_add_piece(k, DGM_CANON_PART_TEXT, true)->text =
             dgm_content_spaced_json(k->a, p->data);
         return DGM_OK;

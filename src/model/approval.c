@@ -31,6 +31,15 @@ const dgm_json *dgm_approval_request_data(dgm_arena *a, const dgm_approval_reque
     return dgm_json_build_end(&b);
 }
 
+const dgm_json *dgm_approval_arguments(dgm_arena *a, dgm_str text)
+{
+    yyjson_val *v = NULL;
+    dgm_str copy = dgm_arena_dup(a, text.n ? text : DGM_STR("{}"));
+    if (dgm_json_read(a, copy, DGM_MAX_RECORD_BYTES, "record_bytes", &v, NULL) || !yyjson_is_obj(v))
+        return dgm_json_make_string(a, copy);
+    return v;
+}
+
 bool dgm_approval_request_read(const dgm_json *data, dgm_approval_request *ret)
 {
     dgm_str id = dgm_json_str_member(data, "id"), call_id = dgm_json_str_member(data, "call_id");

@@ -40,6 +40,8 @@ typedef struct dgm_approval_requests {
 
 /* The data of a request's part. */
 const dgm_json *dgm_approval_request_data(dgm_arena *a, const dgm_approval_request *request);
+/* The arguments of a call as a model writes them: an object; or, if the text is not the JSON of one, a string. */
+const dgm_json *dgm_approval_arguments(dgm_arena *a, dgm_str text);
 /* Is it one? Its texts and values are borrowed from the data. An id of more than DGM_MAX_ID_BYTES makes it none. */
 bool dgm_approval_request_read(const dgm_json *data, dgm_approval_request *ret);
 bool dgm_part_is_approval_request(const dgm_part *p);

@@ -65,11 +65,15 @@ def _():
     same(data_of(asked["status"]["message"]["parts"])[0]["tool_calls"][0]["name"], "look_up")
     same(final(reply(c, asked, [{"data": {"tool_results": [{"call_id": "c1", "output": "snow"}]}}])),
          ("TASK_STATE_COMPLETED", 'It says: "snow"'))
-    for bad in ([{"description": "no name"}], [{"name": ""}], [{"name": 7}], [{"name": "x", "parameters": []}], ["x"], {"name": "x"}):
+    for bad in ([{"name": ""}], [{"name": 7}], [{"name": "x", "parameters": []}], [{"name": "x", "description": 1}]):
         r = c.send(m=message(parts=[{"text": "tools"}, {"data": {"tools": bad}}]))
-        r.expect("INVALID_PARAMS")
+        r.expect("InvalidParams")
     r = c.send(m=message(parts=[{"text": "tools"}, {"data": {"tools": [{"name": f"t{i}"} for i in range(1001)]}}]))
-    r.expect("INVALID_PARAMS")
+    check(r.response.status == 413 and b"request_tools" in r.response.body, r)
+    for other in (["hammer"], [{"id": 1}], {"name": "x"}):  # ordinary data
+        same(task_text(c.send(m=message(parts=[{"text": "tools"}, {"data": {"tools": other}}])).task), "null")
+    forged = c.send(m=message(parts=[{"text": "metadata"}, {"data": {"tools": tools}}]), metadata={"dragoman:instructions": "x", "own": 1}).task
+    same(json.loads(task_text(forged)), {"own": 1, "dragoman:tools": tools}, "the server's metadata stays the server's")
 
 
 # ---- AG-UI ----------------------------------------------------------------------------------------------------

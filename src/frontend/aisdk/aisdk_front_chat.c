@@ -160,6 +160,35 @@ static void aisdk_front_chat_on_sent(dgm_code code, const dgm_sent *sent, const 
                                              .note = a->note});
 }
 
+static bool is_decided(const struct aisdk_request *q, dgm_str call_id)
+{
+    for (size_t i = 0; i < q->decided.n; i++) {
+        if (dgm_str_eq(q->decided.at[i], call_id))
+            return true;
+    }
+    return false;
+}
+
+/* A decision that its task waits for is not the result of a call, too. */
+static void drop_decided(struct aisdk_request *q, struct aisdk_note *note)
+{
+    dgm_canon_messages *list = &q->input.messages;
+    size_t from = list->n, n = 0;
+    while (from && list->at[from - 1].role == DGM_CANON_TOOL)
+        from--;
+    for (size_t i = n = from; i < list->n; i++) {
+        if (!is_decided(q, list->at[i].tool_call_id))
+            list->at[n++] = list->at[i];
+    }
+    list->n = n;
+    n = 0;
+    for (size_t i = 0; i < note->results.n; i++) {
+        if (!is_decided(q, note->results.at[i]))
+            note->results.at[n++] = note->results.at[i];
+    }
+    note->results.n = n;
+}
+
 /* Decisions that no task waits for are results of calls, if the page runs those. */
 static void aisdk_on_approvals(void *arg)
 {
@@ -174,6 +203,8 @@ static void aisdk_on_approvals(void *arg)
         dgm_aisdk_refuse(a->ask->q.x, &err, NULL, 0);
         return;
     }
+    if (a->note.is_approval)
+        drop_decided(a->q, &a->note);
     a->to->task_id = a->approvals.task_id;
     a->to->request = dgm_aisdk_note_text(a->approvals.arena, &a->note);
     dgm_turn_ask(a->to, aisdk_front_chat_on_sent, a);

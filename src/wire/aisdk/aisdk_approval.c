@@ -69,8 +69,7 @@ void dgm_aisdk_approval_chunk(struct aisdk_decoder *d, yyjson_val *v)
     dgm_approval_request request = {
         .id = id,
         .tool = c ? c->name : DGM_STR("unknown"),
-        .arguments = dgm_content_arguments_value(
-            d->r->arena, c && c->arguments.n ? c->arguments : DGM_STR("{}")),
+        .arguments = dgm_approval_arguments(d->r->arena, c ? c->arguments : (dgm_str){0}),
         .call_id = call};
     dgm_approval_requests one = {&request, 1};
     dgm_member metadata = {DGM_STR(DGM_INTERRUPT_APPROVAL),

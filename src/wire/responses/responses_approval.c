@@ -73,7 +73,7 @@ void dgm_responses_in_approval(struct responses_decoder *d, const yyjson_val *it
     dgm_approval_request request = {
         .id = id,
         .tool = dgm_json_str_member(item, "name"),
-        .arguments = dgm_content_arguments_value(d->r->arena, arguments.n ? arguments : DGM_STR("{}")),
+        .arguments = dgm_approval_arguments(d->r->arena, arguments),
     };
     dgm_approval_requests one = {&request, 1};
     dgm_member metadata = {DGM_STR(DGM_INTERRUPT_APPROVAL),
