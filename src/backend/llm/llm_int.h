@@ -36,7 +36,7 @@ enum llm_tool_type { LLM_TOOL_OWN, LLM_TOOL_MCP, LLM_TOOL_LOCAL_AGENT, LLM_TOOL_
 struct llm_tool_setting {
     enum llm_tool_type type;
     dgm_str name, description;
-    dgm_tool *tool; /* exec or http */
+    dgm_tool *tool;       /* exec or http */
     dgm_mcp *mcp;         /* a server: its tools are listed by each run */
     const dgm_json *only; /* of a server: names of its tools; NULL: all */
     dgm_str agent;        /* its id or URL */

@@ -291,7 +291,10 @@ static void call_stop(struct llm_tool_call *c)
     bool is_stopped = true;
     call_remove(c);
     switch (c->setting->type) {
-    case LLM_TOOL_OWN: dgm_tool_cancel(c->own); break;
+    case LLM_TOOL_OWN:
+        if (c->own)
+            dgm_tool_cancel(c->own);
+        break;
     case LLM_TOOL_MCP: is_stopped = dgm_llm_mcp_stop(c); break;
     case LLM_TOOL_LOCAL_AGENT:
     case LLM_TOOL_REMOTE_AGENT: dgm_llm_agent_stop(c); break;
@@ -311,12 +314,11 @@ void dgm_llm_tool_finish(struct llm_tool_call *c, const dgm_llm_event *event)
 static void own_on_done(void *user, const dgm_tool_result *r)
 {
     struct llm_tool_call *c = user;
-    dgm_llm_event event = {
-        .kind = DGM_LLM_TOOL_DONE,
-        .result = {.call_id = c->id,
-                   .is_error = r->is_error,
-                   .text = r->parts.n ? (dgm_str){0} : DGM_STR(""),
-                   .parts = r->parts}};
+    dgm_llm_event event = {.kind = DGM_LLM_TOOL_DONE,
+                           .result = {.call_id = c->id,
+                                      .is_error = r->is_error,
+                                      .text = r->parts.n ? (dgm_str){0} : DGM_STR(""),
+                                      .parts = r->parts}};
     if (r->detail.n)
         dgm_run_note(c->job->run, "the tool %.*s: %.*s", DGM_P(c->name), DGM_P(r->detail));
     if (r->is_outcome_unknown)
@@ -333,8 +335,7 @@ static void own_start(struct llm_tool_call *c, const dgm_llm_tool_run *run)
                             .run = r->input,
                             .traceparent =
                                 dgm_llm_traceparent(c->arena, r->input->task_id, run->call_id)};
-    c->own = dgm_tool_start(c->setting->tool, &input, r->loop,
-                            (dgm_tool_handler){own_on_done, c});
+    c->own = dgm_tool_start(c->setting->tool, &input, r->loop, (dgm_tool_handler){own_on_done, c});
 }
 
 void dgm_llm_tool_start(struct llm_job *j, const dgm_llm_tool_run *run)
