@@ -26,7 +26,8 @@ bool dgm_schema_spend(dgm_schema_run *run, uint64_t steps)
         return false;
     if (steps > run->steps)
         return dgm_schema_stop(run, NULL,
-                               "the check needs more than the limit schema_steps of %d: use a simpler schema or a smaller value",
+                               "the check needs more than the limit schema_steps of %d: use a "
+                               "simpler schema or a smaller value",
                                DGM_MAX_SCHEMA_STEPS);
     run->steps -= steps;
     return true;
@@ -153,7 +154,8 @@ bool dgm_schema_visit_node(dgm_schema_run *run, const dgm_schema_node *node, con
                dgm_schema_mistake(run, at, "no value is allowed here");
     if (run->depth >= DGM_MAX_SCHEMA_DEPTH)
         return dgm_schema_stop(run, at,
-                               "the schema nests deeper than the limit schema_depth of %d here: a reference may refer to itself",
+                               "the schema nests deeper than the limit schema_depth of %d here: a "
+                               "reference may refer to itself",
                                DGM_MAX_SCHEMA_DEPTH);
     dgm_schema_visit visit = {node, v, at, scope, seen};
     if (!scope || scope->resource != node->resource)
