@@ -206,6 +206,14 @@
 /* "note_bytes": what is stored for a caller besides tasks: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
 
+/* "run_note_bytes": a text that an agent stores for later runs: the state of an agent loop has the whole conversation. */
+#define DGM_MAX_RUN_NOTE_BYTES ((size_t)16 << 20)
+
+/* "invoke_depth": tasks of this server, each invoked by the one before; against agents that invoke each other for ever. */
+#define DGM_MAX_INVOKE_DEPTH 8
+/* "invoked": agents that one run has invoked and that have not ended; more than any model calls at once. */
+#define DGM_MAX_INVOKED 64
+
 /* "service_state_bytes": the shared state of an AG-UI service that is stored for the next turn. Each patch of it copies it. */
 #define DGM_MAX_SERVICE_STATE_BYTES ((size_t)64 << 10)
 
@@ -247,6 +255,26 @@
 
 /* "request_files": files that one request names by their id. Each is read with its task. */
 #define DGM_MAX_REQUEST_FILES 20
+
+/* MCP servers (src/mcp). "mcp_pages": of a list of tools; with "request_tools" and "mcp_list_bytes" the list ends even if
+ * the server always returns another cursor. */
+#define DGM_MAX_MCP_PAGES 100
+#define DGM_MAX_MCP_LIST_BYTES ((size_t)8 << 20)
+/* "mcp_messages": notifications and requests of one server in a second; progress bars send some ten. */
+#define DGM_MAX_MCP_MESSAGES_PER_SECOND 2000
+/* "mcp_bad_lines": lines of a program that are not JSON-RPC, in its life: some write their log to stdout. */
+#define DGM_MAX_MCP_BAD_LINES 100
+/* "mcp_unread_bytes": that a program has not read from its stdin. Arguments of the largest size fit. */
+#define DGM_MAX_MCP_UNREAD_BYTES ((size_t)32 << 20)
+/* "mcp_waiting": lists and calls of one session that wait for it; and questions of one call, at once. */
+#define DGM_MAX_MCP_WAITING 1000
+#define DGM_MAX_MCP_QUESTIONS 16
+/* "mcp_rounds": how often the server may ask for input in one call. */
+#define DGM_MAX_MCP_ROUNDS 100
+/* "mcp_state_bytes": requestState, ids of tasks and cursors, which we store and send back. */
+#define DGM_MAX_MCP_STATE_BYTES ((size_t)256 << 10)
+/* "mcp_content": parts of one result of a tool. */
+#define DGM_MAX_MCP_CONTENT 1000
 
 /* A JSON Schema of a tool, also one that an MCP server or a caller has sent. The largest ones seen (cloud APIs) have some 3,000 values.
  * "schema_values": its keys and values. "schema_nodes": its subschemas; each takes some 500 bytes. */

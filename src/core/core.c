@@ -98,6 +98,7 @@ void dgm_core_free(dgm_core *core)
         }
         dgm_table_done(&s->lives);
         dgm_resend_drop_all(s);
+        dgm_core_invoked_free_all(s);
         dgm_buf_done(&s->scratch);
         dgm_buf_done(&s->batch);
         dgm_arena_free(s->spare);
@@ -373,7 +374,9 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
         c->turn.previous = dgm_arena_dup(c->arena, send->previous);
     c->send.keep_turn = send->keep_turn && send->caller_id.n;
     c->send.answer_ms = send->answer_ms;
-    c->send.dedupes = c->agent->dedupe && c->send.message_id.n && !send->always_new;
+    c->send.joins_run = send->joins_run;
+    c->send.dedupes =
+        (c->agent->dedupe || send->dedupes) && c->send.message_id.n && !send->always_new;
     return DGM_OK;
 }
 
