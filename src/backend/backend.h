@@ -166,7 +166,8 @@ typedef struct dgm_agent_options {
     dgm_strs secret_env;     /* variables that hold callers' tokens: not for programs */
     /* Private addresses that requests may go to although callers, cards or agents named them. Lives as long as the agent. */
     dgm_address_ranges outbound_allow;
-    dgm_str folder; /* relative paths of the settings count from here; empty: where the program runs */
+    dgm_str
+        folder; /* relative paths of the settings count from here; empty: where the program runs */
     /* All agents of the server, for agents that invoke others. Lives as long as the agent. */
     const dgm_agent_peer *peers;
     size_t n_peers;

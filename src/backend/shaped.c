@@ -719,6 +719,6 @@ bool dgm_shaped_message(void *agent, dgm_run *run, const dgm_message *message,
     if (!x->inner->message)
         return false;
     bool is_inner = x->is_plain && !run->input->task;
-    return x->inner->message(
-        x->agent, is_inner ? run : &((struct shape *)run->agent_data)->run, message, metadata);
+    return x->inner->message(x->agent, is_inner ? run : &((struct shape *)run->agent_data)->run,
+                             message, metadata);
 }

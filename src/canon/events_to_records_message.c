@@ -151,7 +151,7 @@ void dgm_messages_to_send(dgm_arena *a, const dgm_canon_messages *messages, dgm_
 
 /* ---- usage ---------------------------------------------------------------------------------------------- */
 
-yyjson_val *dgm_canon_usage_value(dgm_arena *a, const dgm_canon_usage *u)
+const dgm_json *dgm_canon_usage_value(dgm_arena *a, const dgm_canon_usage *u)
 {
     static const struct {
         size_t at;

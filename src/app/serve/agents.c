@@ -67,12 +67,37 @@ dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_agent_options 
                                      a->manner.answer_source == DGM_ANSWER_IN_STATUS,
                                  .working_message = a->manner.working_message,
                                  .secret_env = server->secret_env,
-                                 .outbound_allow = server->outbound_allow};
+                                 .outbound_allow = server->outbound_allow,
+                                 .folder = a->folder,
+                                 .peers = server->peers,
+                                 .n_peers = server->n_peers,
+                                 .mcp = server->mcp,
+                                 .n_mcp = server->n_mcp};
     return backend->open(a->settings, &options, ret_agent, err);
 }
 
-/* The options that all agents share, copied. */
-static dgm_agent_options server_options(dgm_arena *a, const dgm_config *c)
+/* Members of the card that the configuration has; otherwise those of the type's card. */
+static dgm_str card_text(dgm_arena *a, const dgm_config_agent *agent, const char *member)
+{
+    const dgm_backend *backend = dgm_backend_by_type(agent->type);
+    dgm_str text = dgm_json_str_member(agent->card, member);
+    if (!text.n && backend && backend->card)
+        text = dgm_json_str_member(dgm_json_parse_trusted(a, dgm_str_from(backend->card)), member);
+    return dgm_arena_dup(a, text);
+}
+
+static void add_peers(dgm_arena *a, const dgm_config *c, dgm_agent_options *o)
+{
+    dgm_agent_peer *peers = dgm_new_n(a, dgm_agent_peer, c->agents.n + 1);
+    for (size_t i = 0; i < c->agents.n; i++)
+        peers[i] = (dgm_agent_peer){.id = dgm_arena_dup(a, c->agents.at[i].id),
+                                    .name = card_text(a, &c->agents.at[i], "name"),
+                                    .description = card_text(a, &c->agents.at[i], "description")};
+    o->peers = peers;
+    o->n_peers = c->agents.n;
+}
+
+dgm_agent_options dgm_agents_server_options(dgm_arena *a, const dgm_config *c)
 {
     dgm_strs names = {dgm_new_n(a, dgm_str, c->secret_env.n + 1), c->secret_env.n};
     dgm_address_range *ranges = dgm_new_n(a, dgm_address_range, c->outbound_allow.n + 1);
@@ -83,7 +108,9 @@ static dgm_agent_options server_options(dgm_arena *a, const dgm_config *c)
         if (!dgm_address_parse_range(c->outbound_allow.at[i], &ranges[n], NULL))
             n++; /* the configuration was checked: each is one */
     }
-    return (dgm_agent_options){.secret_env = names, .outbound_allow = {ranges, n}};
+    dgm_agent_options o = {.secret_env = names, .outbound_allow = {ranges, n}};
+    add_peers(a, c, &o);
+    return o;
 }
 
 /* Adds it to the list; is_current is not set yet. */
@@ -117,7 +144,8 @@ static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, const 
         copy.settings = dgm_json_parse_trusted(o->arena, dgm_arena_dup(o->arena, dgm_buf_str(&b)));
         dgm_buf_done(&b);
     }
-    dgm_agent_options server = server_options(o->arena, c);
+    dgm_agent_options server = dgm_agents_server_options(o->arena, c);
+    copy.folder = dgm_arena_dup(o->arena, a->folder);
     rc = dgm_agents_open_one(&copy, &server, o->core.backend, &o->core.agent, err);
     o->is_open = !rc;
     return rc;

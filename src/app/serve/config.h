@@ -119,6 +119,7 @@ typedef struct dgm_config_agent {
     const dgm_json *card;      /* members of an A2A 1.0 card, checked; NULL: none given */
     const dgm_json *card_more; /* the same, for callers who are known (extended card); NULL: none */
     const dgm_json *settings;  /* an object for the agent's type to read; NULL: none */
+    dgm_str folder;            /* of the file that has it; empty: no file */
 } dgm_config_agent;
 
 typedef struct dgm_config_agents {
@@ -219,7 +220,8 @@ typedef struct dgm_config_source {
     bool no_files; /* look at no other file (TLS, tokens): for tests and fuzzing */
 
     /* Asks an agent's type about its settings: err->at points into them. NULL: not asked. */
-    dgm_code (*check_agent)(const dgm_config_agent *agent, void *user, dgm_err *err);
+    dgm_code (*check_agent)(const dgm_config *config, const dgm_config_agent *agent, void *user,
+                            dgm_err *err);
     void *user;
 } dgm_config_source;
 

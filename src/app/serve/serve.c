@@ -91,12 +91,14 @@ static void on_trim_failed(void *user, const dgm_err *why)
 /* ---- putting together ---------------------------------------------------------------------------------------- */
 
 /* For --check and for the mistakes that are reported all at once. */
-static dgm_code check_agent(const dgm_config_agent *a, void *user, dgm_err *err)
+static dgm_code check_agent(const dgm_config *c, const dgm_config_agent *a, void *user,
+                            dgm_err *err)
 {
     const dgm_backend *backend = dgm_backend_by_type(a->type);
     void *agent;
-    dgm_code rc =
-        backend ? dgm_agents_open_one(a, &(dgm_agent_options){0}, backend, &agent, err) : DGM_OK;
+    dgm_auto(dgm_arena_free) dgm_arena *arena = dgm_arena_new();
+    dgm_agent_options server = dgm_agents_server_options(arena, c);
+    dgm_code rc = backend ? dgm_agents_open_one(a, &server, backend, &agent, err) : DGM_OK;
     (void)user;
     if (backend && !rc && backend->close)
         backend->close(agent);

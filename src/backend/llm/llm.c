@@ -8,6 +8,7 @@
  */
 #include "backend/llm/llm_int.h"
 #include "base/limits.h"
+#include "model/fold.h"
 #include "json/build.h"
 
 #include <stdlib.h>
@@ -222,16 +223,16 @@ static void job_on_soon(void *arg)
 
 /* ---- what the caller sent besides its message ------------------------------------------------------------------------------- */
 
-static const char *const caller_members[] = {DGM_META_TOOLS, DGM_META_TOOL_CHOICE,
+static const char *const caller_members[] = {DGM_META_TOOLS,           DGM_META_TOOL_CHOICE,
                                              DGM_META_RESPONSE_FORMAT, DGM_META_PARAMETERS,
-                                             DGM_META_INSTRUCTIONS, DGM_META_CONTEXT};
+                                             DGM_META_INSTRUCTIONS,    DGM_META_CONTEXT};
 
 /* A2A has no place for tools in a request: a data part {"tools":[...]} of the message is one. */
 static const dgm_json *tools_in_part(const dgm_part *p)
 {
     yyjson_val *tools = p->kind == DGM_PART_DATA ? dgm_json_get(p->data, DGM_STR("tools")) : NULL;
     return yyjson_is_arr(tools) && yyjson_obj_size((yyjson_val *)(uintptr_t)p->data) == 1 ? tools
-                                                                                         : NULL;
+                                                                                          : NULL;
 }
 
 /* The message without the part that lists tools: that is not for the model to read. */
@@ -268,9 +269,8 @@ static void job_read_caller(struct llm_job *j, dgm_str stored)
     dgm_json_build_object(&b, NULL);
     for (size_t i = 0; i < sizeof caller_members / sizeof *caller_members; i++) {
         bool is_tools = strcmp(caller_members[i], DGM_META_TOOLS) == 0;
-        const dgm_json *v = is_tools && tools
-                                ? tools
-                                : dgm_json_get(metadata, dgm_str_from(caller_members[i]));
+        const dgm_json *v =
+            is_tools && tools ? tools : dgm_json_get(metadata, dgm_str_from(caller_members[i]));
         if (v)
             dgm_json_build_value(&b, caller_members[i], v);
         has_any |= v != NULL;
@@ -279,8 +279,8 @@ static void job_read_caller(struct llm_job *j, dgm_str stored)
     yyjson_val *caller = dgm_json_build_end(&b);
     if (has_any)
         j->caller = caller;
-    else if (stored.n && !dgm_json_read(j->arena, stored, DGM_MAX_RUN_NOTE_BYTES, "run_note_bytes",
-                                        &old, NULL))
+    else if (stored.n &&
+             !dgm_json_read(j->arena, stored, DGM_MAX_RUN_NOTE_BYTES, "run_note_bytes", &old, NULL))
         j->caller = old;
 }
 
@@ -302,8 +302,8 @@ static void job_feed_first(struct llm_job *j)
         event.kind = DGM_LLM_RESUMED;
         dgm_llm_job_step(j, &event);
         for (size_t i = 0; i < in->accepted.n && !j->is_over; i++)
-            dgm_llm_job_step(j, &(dgm_llm_event){.kind = DGM_LLM_MESSAGE,
-                                                 .message = &in->accepted.at[i]});
+            dgm_llm_job_step(
+                j, &(dgm_llm_event){.kind = DGM_LLM_MESSAGE, .message = &in->accepted.at[i]});
     } else {
         dgm_llm_job_step(j, &(dgm_llm_event){.kind = DGM_LLM_MESSAGE, .message = j->message});
     }

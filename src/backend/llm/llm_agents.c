@@ -7,11 +7,11 @@
  */
 #include "backend/llm/llm_tools_int.h"
 #include "base/limits.h"
-#include "json/build.h"
 #include "model/fold.h"
+#include "json/build.h"
 
 struct llm_sub {
-    dgm_run run; /* of a remote agent; first: its ops find the rest */
+    dgm_run run;                /* of a remote agent; first: its ops find the rest */
     struct llm_tool_call *call; /* NULL: it does not wait for the answer any more */
     struct llm_job *job;
     struct llm_sub *next; /* of those without a call */
@@ -111,8 +111,8 @@ static void sub_finish(struct llm_sub *s)
     dgm_task_state state = s->answer.p ? DGM_STATE_COMPLETED : task->status.state;
     if (state == DGM_STATE_INPUT_REQUIRED || state == DGM_STATE_AUTH_REQUIRED) {
         event.kind = DGM_LLM_TOOL_ASKS;
-        event.question = (dgm_llm_question){
-            .call_id = call->id, .text = text, .state = sub_state(s, task)};
+        event.question =
+            (dgm_llm_question){.call_id = call->id, .text = text, .state = sub_state(s, task)};
     } else {
         bool is_error = state != DGM_STATE_COMPLETED;
         if (is_error)
@@ -256,9 +256,8 @@ static void sub_on_timer(void *arg)
 static void sub_run_remote(struct llm_sub *s)
 {
     const dgm_run_input *in = s->call->job->run->input;
-    dgm_task start = {.id = s->call->id,
-                      .context_id = in->context_id,
-                      .status.state = DGM_STATE_SUBMITTED};
+    dgm_task start = {
+        .id = s->call->id, .context_id = in->context_id, .status.state = DGM_STATE_SUBMITTED};
     s->input = (dgm_run_input){.message = &s->message,
                                .task_id = s->call->id,
                                .context_id = in->context_id,
@@ -293,9 +292,8 @@ static void sub_start(struct llm_tool_call *call, dgm_str text, dgm_str message_
     call->sub = s;
     dgm_timer_init(call->job->run->loop, &s->timer, sub_on_timer, s);
     s->part = (dgm_part){.kind = DGM_PART_TEXT, .content = dgm_arena_dup(a, text)};
-    s->message = (dgm_message){.message_id = dgm_arena_dup(a, message_id),
-                               .role = DGM_ROLE_USER,
-                               .parts = {&s->part, 1}};
+    s->message = (dgm_message){
+        .message_id = dgm_arena_dup(a, message_id), .role = DGM_ROLE_USER, .parts = {&s->part, 1}};
     s->note = dgm_arena_dup(a, dgm_json_str_member(state, "note"));
     if (call->setting->type == LLM_TOOL_REMOTE_AGENT) {
         sub_run_remote(s);
@@ -319,7 +317,8 @@ void dgm_llm_agent_answer(struct llm_tool_call *call, const dgm_llm_answer *answ
     /* a further message of the same call: its id must be its own, and the same after a restart */
     dgm_str id = dgm_arena_printf(call->arena, "%.*s-%016llx", DGM_P(answer->key),
                                   (unsigned long long)dgm_hash(1, answer->text.p, answer->text.n));
-    sub_start(call, answer->kind == DGM_LLM_DECLINED && !answer->text.n ? DGM_STR("no") : answer->text,
+    sub_start(call,
+              answer->kind == DGM_LLM_DECLINED && !answer->text.n ? DGM_STR("no") : answer->text,
               id, answer->state);
 }
 

@@ -267,11 +267,10 @@ static dgm_code add_agent(struct llm_agent *x, const dgm_agent_options *options,
         struct llm_tool_setting *t = add_tool(x, LLM_TOOL_LOCAL_AGENT);
         t->agent = agent;
         t->name = tool_name_of(x->arena, agent);
-        t->description =
-            dgm_arena_printf(x->arena, "Sends a message to the agent %.*s and returns its answer.%s%.*s",
-                             DGM_P(peer->name.n ? peer->name : agent),
-                             peer->description.n ? " About the agent: " : "",
-                             DGM_P(peer->description));
+        t->description = dgm_arena_printf(
+            x->arena, "Sends a message to the agent %.*s and returns its answer.%s%.*s",
+            DGM_P(peer->name.n ? peer->name : agent),
+            peer->description.n ? " About the agent: " : "", DGM_P(peer->description));
         return DGM_OK;
     }
     return dgm_fail(err, DGM_BAD_PARAMS, at,
@@ -291,8 +290,8 @@ static dgm_code open_tool(struct llm_agent *x, const dgm_agent_options *options,
     struct llm_mcp_setting m = {0};
     dgm_code rc = dgm_settings_read(mcp, mcp_rows, &m, err);
     return rc ? rc
-              : add_mcp(x, options, m.server, m.only,
-                        DGM_AT_LIT(DGM_AT_LIT(at, "mcp"), "server"), err);
+              : add_mcp(x, options, m.server, m.only, DGM_AT_LIT(DGM_AT_LIT(at, "mcp"), "server"),
+                        err);
 }
 
 static dgm_code check_tool_names(const struct llm_agent *x, dgm_err *err)
@@ -351,8 +350,8 @@ static bool is_known_tool(const struct llm_agent *x, dgm_str name)
         if (dgm_str_eq(x->tools[i].name, is_server ? server : name))
             return true;
     }
-    return (x->ask_user && dgm_str_is(name, dgm_llm_ask_user.name)) ||
-           (x->request_auth && dgm_str_is(name, dgm_llm_request_auth.name));
+    return (x->ask_user && dgm_str_eq(name, dgm_str_from(dgm_llm_ask_user.name))) ||
+           (x->request_auth && dgm_str_eq(name, dgm_str_from(dgm_llm_request_auth.name)));
 }
 
 static dgm_code check_names_of(const struct llm_agent *x, const struct llm_names *names,
@@ -360,11 +359,11 @@ static dgm_code check_names_of(const struct llm_agent *x, const struct llm_names
 {
     for (size_t i = 0; i < names->names.n; i++) {
         if (!is_known_tool(x, names->names.at[i]))
-            return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_I(DGM_AT(NULL, dgm_str_from(setting)), i),
-                            "unknown tool \"%.*s\": expected the name of a tool or of an MCP server "
-                            "in `tools`",
-                            (int)(names->names.at[i].n < 80 ? names->names.at[i].n : 80),
-                            names->names.at[i].p);
+            return dgm_fail(
+                err, DGM_BAD_PARAMS, DGM_AT_I(DGM_AT(NULL, dgm_str_from(setting)), i),
+                "unknown tool \"%.*s\": expected the name of a tool or of an MCP server "
+                "in `tools`",
+                (int)(names->names.at[i].n < 80 ? names->names.at[i].n : 80), names->names.at[i].p);
     }
     return DGM_OK;
 }

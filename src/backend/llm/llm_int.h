@@ -35,10 +35,10 @@ enum llm_tool_type { LLM_TOOL_MCP, LLM_TOOL_LOCAL_AGENT, LLM_TOOL_REMOTE_AGENT }
 struct llm_tool_setting {
     enum llm_tool_type type;
     dgm_str name, description;
-    dgm_mcp *mcp;          /* a server: its tools are listed by each run */
-    const dgm_json *only;  /* of a server: names of its tools; NULL: all */
-    dgm_str agent;         /* its id or URL */
-    void *remote;          /* opened agent of the type a2a */
+    dgm_mcp *mcp;         /* a server: its tools are listed by each run */
+    const dgm_json *only; /* of a server: names of its tools; NULL: all */
+    dgm_str agent;        /* its id or URL */
+    void *remote;         /* opened agent of the type a2a */
 };
 
 /* A setting that is a word or a list of names. */
@@ -58,7 +58,8 @@ struct llm_agent {
     dgm_llm_options loop; /* without tools and check */
     double max_time;
     bool ask_user, request_auth;
-    struct llm_tool_call *parked[DGM_MAX_LOOPS]; /* calls that wait for an answer; each list is of its loop alone */
+    struct llm_tool_call
+        *parked[DGM_MAX_LOOPS]; /* calls that wait for an answer; each list is of its loop alone */
     dgm_arena *arena;
 };
 
@@ -116,7 +117,8 @@ void dgm_llm_job_tool_unknown(struct llm_job *j, dgm_str call_id);
 
 /* Its events follow later. One at a time. */
 void dgm_llm_model_start(struct llm_job *j, const dgm_llm_model *model);
-void dgm_llm_model_stop(struct llm_job *j); /* no event follows; also from inside one. Without a call: a no-op */
+void dgm_llm_model_stop(
+    struct llm_job *j); /* no event follows; also from inside one. Without a call: a no-op */
 
 /* ---- tools ---------------------------------------------------------------------------------------------------------- */
 

@@ -79,8 +79,7 @@ static void mcp_on_result(void *user, const dgm_mcp_result *result, const dgm_mc
         event.kind = DGM_LLM_TOOL_UNKNOWN;
         event.call_id = c->id;
     } else if (error) {
-        event.result =
-            (dgm_llm_result){.call_id = c->id, .is_error = true, .text = error->message};
+        event.result = (dgm_llm_result){.call_id = c->id, .is_error = true, .text = error->message};
     } else {
         event.result = (dgm_llm_result){.call_id = c->id,
                                         .is_error = result->is_error,
@@ -113,8 +112,8 @@ static const dgm_json *form_content(dgm_arena *a, const dgm_json *form, dgm_str 
     yyjson_val *key = yyjson_obj_iter_next(&it), *schema = yyjson_obj_iter_get_val(key);
     bool is_text = !dgm_json_str_member(schema, "type").n ||
                    dgm_str_is(dgm_json_str_member(schema, "type"), "string");
-    dgm_member member = {dgm_json_str(key), is_text || !parsed ? dgm_json_make_string(a, text)
-                                                               : parsed};
+    dgm_member member = {dgm_json_str(key),
+                         is_text || !parsed ? dgm_json_make_string(a, text) : parsed};
     return dgm_json_object(a, &member, 1);
 }
 
@@ -144,21 +143,20 @@ static const dgm_json *question_state(struct llm_tool_call *c)
 static void mcp_on_ask(void *user, const dgm_mcp_ask *ask)
 {
     struct llm_tool_call *c = user;
-    c->form = ask->kind == DGM_MCP_ASK_FORM && ask->schema ? dgm_json_copy(c->arena, ask->schema)
-                                                           : NULL;
+    c->form =
+        ask->kind == DGM_MCP_ASK_FORM && ask->schema ? dgm_json_copy(c->arena, ask->schema) : NULL;
     if (c->has_answer) { /* to this question, which was asked before a restart */
         c->has_answer = false;
         mcp_answer(c, c->answer_kind, c->answer_text, c->answer_value);
         return;
     }
     c->is_asking = true;
-    dgm_llm_job_step(
-        c->job, &(dgm_llm_event){.kind = DGM_LLM_TOOL_ASKS,
-                                 .question = {.call_id = c->id,
-                                              .text = ask->message,
-                                              .schema = c->form,
-                                              .url = ask->url,
-                                              .state = question_state(c)}});
+    dgm_llm_job_step(c->job, &(dgm_llm_event){.kind = DGM_LLM_TOOL_ASKS,
+                                              .question = {.call_id = c->id,
+                                                           .text = ask->message,
+                                                           .schema = c->form,
+                                                           .url = ask->url,
+                                                           .state = question_state(c)}});
 }
 
 /* ---- ours ------------------------------------------------------------------------------------------------------------------ */
@@ -173,11 +171,10 @@ static void mcp_call(struct llm_tool_call *c, const dgm_json *arguments, dgm_str
         .call_id = c->key,
         .traceparent = dgm_llm_traceparent(c->arena, j->run->input->task_id, c->id),
         .state = state};
-    c->mcp = dgm_mcp_call_start(c->setting->mcp, j->run->loop, &options,
-                                (dgm_mcp_call_handler){.on_result = mcp_on_result,
-                                                       .on_ask = mcp_on_ask,
-                                                       .on_state = mcp_on_state,
-                                                       .user = c});
+    c->mcp = dgm_mcp_call_start(
+        c->setting->mcp, j->run->loop, &options,
+        (dgm_mcp_call_handler){
+            .on_result = mcp_on_result, .on_ask = mcp_on_ask, .on_state = mcp_on_state, .user = c});
 }
 
 void dgm_llm_mcp_start(struct llm_tool_call *c, const dgm_llm_tool_run *run)

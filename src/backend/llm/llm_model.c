@@ -11,6 +11,7 @@
 #include "backend/llm/mock.h"
 #include "base/limits.h"
 #include "canon/events_to_records.h"
+#include "model/fold.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -145,17 +146,17 @@ static void model_finish(struct llm_model_call *c)
         model_fail(c, &r->error);
         return;
     }
-    dgm_llm_event event = {
-        .kind = DGM_LLM_MODEL_END,
-        .end = {.finish = r->finish == DGM_MODEL_LENGTH           ? DGM_LLM_LENGTH
-                          : r->finish == DGM_MODEL_CONTENT_FILTER ? DGM_LLM_CONTENT_FILTER
-                                                                  : DGM_LLM_STOP,
-                .input_tokens = known_tokens(r->usage.input_tokens),
-                .output_tokens = known_tokens(r->usage.output_tokens),
-                .total_tokens = known_tokens(r->usage.total_tokens),
-                .usage = model_usage(c, r),
-                .refusal = r->refusal,
-                .opaque = r->opaque}};
+    dgm_llm_event event = {.kind = DGM_LLM_MODEL_END,
+                           .end = {.finish = r->finish == DGM_MODEL_LENGTH ? DGM_LLM_LENGTH
+                                             : r->finish == DGM_MODEL_CONTENT_FILTER
+                                                 ? DGM_LLM_CONTENT_FILTER
+                                                 : DGM_LLM_STOP,
+                                   .input_tokens = known_tokens(r->usage.input_tokens),
+                                   .output_tokens = known_tokens(r->usage.output_tokens),
+                                   .total_tokens = known_tokens(r->usage.total_tokens),
+                                   .usage = model_usage(c, r),
+                                   .refusal = r->refusal,
+                                   .opaque = r->opaque}};
     model_leave(c);
     dgm_llm_job_step(j, &event);
 }
@@ -233,9 +234,9 @@ static void model_on_end(void *user, const dgm_remote_end *end)
 static void model_on_head(void *user, const dgm_fetch_head *head)
 {
     struct llm_model_call *c = user;
-    c->retry_after_ms = dgm_model_retry_after(dgm_fetch_header_of(head, "retry-after"),
-                                              dgm_fetch_header_of(head, "retry-after-ms"),
-                                              dgm_loop_unix_ms());
+    c->retry_after_ms =
+        dgm_model_retry_after(dgm_fetch_header_of(head, "retry-after"),
+                              dgm_fetch_header_of(head, "retry-after-ms"), dgm_loop_unix_ms());
 }
 
 /* ---- the scripted model --------------------------------------------------------------------------------------------- */
@@ -334,11 +335,10 @@ static void remote_start(struct llm_model_call *c, dgm_str body)
                     {DGM_STR("X-Dragoman-Task"), c->job->run->input->task_id}},
         .n_headers = 4,
     };
-    c->remote = dgm_remote_start(&c->upstream->remote, c->job->run, &request,
-                                 (dgm_remote_handler){.on_item = model_on_item,
-                                                      .on_end = model_on_end,
-                                                      .user = c,
-                                                      .on_head = model_on_head});
+    c->remote = dgm_remote_start(
+        &c->upstream->remote, c->job->run, &request,
+        (dgm_remote_handler){
+            .on_item = model_on_item, .on_end = model_on_end, .user = c, .on_head = model_on_head});
 }
 
 /* Also again, with other bits in `without`. */
@@ -353,8 +353,8 @@ static void model_send(struct llm_model_call *c)
         rc = dgm_fail(&err, DGM_TOO_LARGE, NULL,
                       "it becomes more than the limit object_bytes of %zu", DGM_MAX_OBJECT_BYTES);
     if (rc) {
-        c->wrong = dgm_arena_printf(c->arena, "the conversation cannot be sent to the model: %s",
-                                    err.msg);
+        c->wrong =
+            dgm_arena_printf(c->arena, "the conversation cannot be sent to the model: %s", err.msg);
         dgm_timer_start(&c->timer, 0);
     } else {
         if (c->upstream->is_mock)

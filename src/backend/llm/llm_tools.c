@@ -4,6 +4,7 @@
  */
 #include "backend/llm/llm_tools_int.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "schema/schema.h"
 
 /* A list of tools that an MCP server was asked for. */

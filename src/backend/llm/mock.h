@@ -51,8 +51,8 @@ typedef struct dgm_mock_step {
 dgm_mock *dgm_mock_new(dgm_str body, unsigned attempt);
 void dgm_mock_free(dgm_mock *m); /* NULL is allowed */
 
-int dgm_mock_status(const dgm_mock *m);         /* 200, or an error's */
-bool dgm_mock_is_stream(const dgm_mock *m);     /* text/event-stream; otherwise application/json */
+int dgm_mock_status(const dgm_mock *m);          /* 200, or an error's */
+bool dgm_mock_is_stream(const dgm_mock *m);      /* text/event-stream; otherwise application/json */
 dgm_str dgm_mock_retry_after(const dgm_mock *m); /* the header's value; empty: it has none */
 
 /* The next step; after one with is_end or is_cut it must not be called. */
