@@ -17,17 +17,18 @@
  *   refuse [TEXT]            a refusal
  *   filter                   ends with content_filter
  *   length TEXT              TEXT, then finish_reason length
- *   json                     an object; also if response_format asks for JSON
+ *   json TEXT                an object, {"answer": TEXT}, or one that fits the schema in response_format
  *   error STATUS [TEXT]      an HTTP error; 429 and 503 have a Retry-After of 0 s
  *   fail TEXT                an error in the middle of the stream
  *   cut TEXT                 TEXT, then the connection is lost
  *   silent                   an empty answer
- *   anything else            if a word of it is in the name or the description of a tool, that tool is called;
- *                            else a greeting that repeats the text
+ *   hang                     nothing for an hour
+ *   anything else            JSON, if response_format asks for it; else, if a word of it is in the name or the description of a
+ *                            tool, that tool is called with arguments that fit its schema; else a greeting that repeats the text
  *
- * A script that starts with `first` (`first error 500`, `first cut Hello`) is for the first attempt; see dgm_mock_new().
- * If results of tools follow the last user message, the answer is a sentence that contains them; a user message can ask for
- * more than one round: `call a {} then call b {} then echo done`.
+ * `first` in front of a script (`first error 500`, `first cut Hello`): only for the first attempt; later ones get a text.
+ * If results of tools follow the last user message, the answer is a sentence that contains them. One message can ask for
+ * several rounds: `call a {} then call b {} then echo done`.
  */
 #pragma once
 
