@@ -39,9 +39,9 @@ static const char *const allowed[] = {"PATH",
                                       NULL};
 
 /* Set for each run: see dgm_program_env. */
-static const char *const of_run[] = {"DRAGOMAN_TASK_ID", "DRAGOMAN_CONTEXT_ID",
+static const char *const of_run[] = {"DRAGOMAN_TASK_ID",     "DRAGOMAN_CONTEXT_ID",
                                      "DRAGOMAN_CONTEXT_KEY", "DRAGOMAN_TENANT",
-                                     "DRAGOMAN_PRINCIPAL", "DRAGOMAN_CALL_ID"};
+                                     "DRAGOMAN_PRINCIPAL",   "DRAGOMAN_CALL_ID"};
 #define N_OF_RUN (sizeof of_run / sizeof *of_run)
 
 static dgm_str env_name(const char *entry) /* "NAME=value" */
@@ -233,9 +233,8 @@ dgm_str dgm_program_context_key(dgm_arena *a, const dgm_run_input *in)
 const char **dgm_program_env(const dgm_program *p, const dgm_run_input *in, dgm_str call_key,
                              dgm_arena *a)
 {
-    const dgm_str values[N_OF_RUN] = {
-        in->task_id, in->context_id, dgm_program_context_key(a, in), in->tenant, in->principal,
-        call_key};
+    const dgm_str values[N_OF_RUN] = {in->task_id, in->context_id, dgm_program_context_key(a, in),
+                                      in->tenant,  in->principal,  call_key};
     size_t n = call_key.n ? N_OF_RUN : N_OF_RUN - 1; /* the call is the last one */
     const char **env = dgm_new_n(a, const char *, p->n_env + N_OF_RUN + 1);
     memcpy(env, p->env, p->n_env * sizeof *env);

@@ -22,7 +22,7 @@ typedef struct dgm_program {
 
 /* As the settings have it. */
 typedef struct dgm_program_settings {
-    const dgm_json *command;          /* DGM_SETTING_COMMAND: a text is a line for /bin/sh */
+    const dgm_json *command;           /* DGM_SETTING_COMMAND: a text is a line for /bin/sh */
     const dgm_json *env, *inherit_env; /* DGM_SETTING_ENV and DGM_SETTING_NAMES; NULL: none */
     dgm_str cwd;
 } dgm_program_settings;

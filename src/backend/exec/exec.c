@@ -256,7 +256,8 @@ static void exec_finish(struct job *j)
     dgm_run *run = j->run;
     dgm_exec_share_leave(j->exec, j->share);
     if (j->fault.n)
-        dgm_run_report(run, &(dgm_run_fault){j->fault, j->fault_detail, dgm_program_errors(&j->error_tail)});
+        dgm_run_report(
+            run, &(dgm_run_fault){j->fault, j->fault_detail, dgm_program_errors(&j->error_tail)});
     dgm_buf_done(&j->error_tail);
     dgm_timer_stop(&j->room);
     dgm_timer_close(&j->timeout, on_timeout_closed, j);

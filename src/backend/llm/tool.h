@@ -29,9 +29,10 @@ typedef struct dgm_tool_info {
 bool dgm_tool_is_name(dgm_str name);
 
 /* entry: {"exec": {...}} or {"http": {...}}; err->at points into it. options: NULL is allowed. */
-dgm_code dgm_tool_open(const dgm_json *entry, const dgm_agent_options *options,
-                       dgm_tool **ret_tool, dgm_err *err);
-void dgm_tool_close(dgm_tool *t); /* NULL is allowed. Calls that were canceled may still be ending */
+dgm_code dgm_tool_open(const dgm_json *entry, const dgm_agent_options *options, dgm_tool **ret_tool,
+                       dgm_err *err);
+void dgm_tool_close(
+    dgm_tool *t); /* NULL is allowed. Calls that were canceled may still be ending */
 const dgm_tool_info *dgm_tool_info_of(const dgm_tool *t);
 
 /* Are these arguments valid? false: ret_why, in the arena, says what is wrong, for the model. */
@@ -41,16 +42,17 @@ bool dgm_tool_check(const dgm_tool *t, const dgm_json *arguments, dgm_arena *a, 
 
 /* Copied. */
 typedef struct dgm_tool_input {
-    dgm_str call_id;           /* of the model */
-    dgm_str key;               /* the idempotency key: the same when the call is repeated; absent: call_id */
+    dgm_str call_id; /* of the model */
+    dgm_str key;     /* the idempotency key: the same when the call is repeated; absent: call_id */
     const dgm_json *arguments; /* an object; NULL: {} */
     const dgm_run_input *run;  /* task, context, agent, tenant and principal that it is made for */
     dgm_str traceparent;       /* may be absent */
 } dgm_tool_input;
 
 typedef struct dgm_tool_result {
-    dgm_parts parts; /* a text, JSON as data, or bytes with a media type. One part, or none if there was no output */
-    bool is_error;   /* the call failed; parts have one text that says why, for the model */
+    dgm_parts
+        parts; /* a text, JSON as data, or bytes with a media type. One part, or none if there was no output */
+    bool is_error;           /* the call failed; parts have one text that says why, for the model */
     bool is_outcome_unknown; /* the tool may have done its work nevertheless */
     dgm_str detail;          /* of an error, for the operator's log; may be empty */
 } dgm_tool_result;
