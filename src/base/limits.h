@@ -298,3 +298,9 @@
 
 /* The memory of one match: PCRE2 stores some 150 bytes per open choice. */
 #define DGM_MAX_PATTERN_HEAP_BYTES ((size_t)8 << 20)
+
+/* "tool_output_bytes": the result of a configured tool. A model reads some 4 bytes per token: this is more than any context holds. */
+#define DGM_MAX_TOOL_OUTPUT_BYTES ((size_t)4 << 20)
+
+/* "tool_url_bytes": the URL of an http tool with its arguments; servers accept 8 KiB. */
+#define DGM_MAX_TOOL_URL_BYTES ((size_t)8 << 10)

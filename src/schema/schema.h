@@ -25,7 +25,8 @@ DGM_DEFINE_AUTO(dgm_schema, dgm_schema_free)
 
 typedef struct dgm_schema_mistakes {
     size_t n;
-    dgm_err items[DGM_SCHEMA_MISTAKES]; /* at: a pointer into the value; msg: `missing member "city"` */
+    dgm_err
+        items[DGM_SCHEMA_MISTAKES]; /* at: a pointer into the value; msg: `missing member "city"` */
 } dgm_schema_mistakes;
 
 /*

@@ -51,8 +51,7 @@ static bool is_valid_against(dgm_schema_run *run, const dgm_schema_node *node,
     dgm_err *mistakes = run->mistakes;
     dgm_schema_seen *seen = visit->seen ? dgm_schema_seen_new(run, visit->value) : NULL;
     run->mistakes = NULL;
-    bool is_valid =
-        dgm_schema_visit_node(run, node, visit->value, visit->at, visit->scope, seen);
+    bool is_valid = dgm_schema_visit_node(run, node, visit->value, visit->at, visit->scope, seen);
     run->mistakes = mistakes;
     if (is_valid && seen)
         dgm_schema_seen_merge(visit->seen, seen);
@@ -62,7 +61,7 @@ static bool is_valid_against(dgm_schema_run *run, const dgm_schema_node *node,
 DGM_SCHEMA_CHECK(negation)
 {
     dgm_schema_visit alone = *visit;
-    alone.seen = NULL; /* what `not` evaluates counts for nobody */
+    alone.seen = NULL; /* the members that `not` evaluates do not count */
     if (!is_valid_against(run, rule->node, &alone))
         return !run->stop;
     dgm_str got = dgm_schema_quote(run, visit->value);
@@ -76,8 +75,8 @@ DGM_SCHEMA_CHECK(condition)
     const dgm_schema_node *next = holds ? rule->then : rule->otherwise;
     if (run->stop)
         return false;
-    return !next || dgm_schema_visit_node(run, next, visit->value, visit->at, visit->scope,
-                                          visit->seen);
+    return !next ||
+           dgm_schema_visit_node(run, next, visit->value, visit->at, visit->scope, visit->seen);
 }
 
 /* ---- anyOf, oneOf ------------------------------------------------------------------------------ */
@@ -100,8 +99,7 @@ static bool try_alternative(dgm_schema_run *run, const dgm_schema_node *node,
     run->mistakes = ret_mistake;
     run->n_mistakes = 0;
     run->max_mistakes = 1;
-    bool is_valid =
-        dgm_schema_visit_node(run, node, visit->value, visit->at, visit->scope, seen);
+    bool is_valid = dgm_schema_visit_node(run, node, visit->value, visit->at, visit->scope, seen);
     run->mistakes = outer.mistakes;
     run->n_mistakes = outer.n_mistakes;
     run->max_mistakes = outer.max_mistakes;
@@ -118,8 +116,7 @@ static struct alternatives try_alternatives(dgm_schema_run *run, const dgm_schem
     if (dgm_schema_wants_more(run) && dgm_schema_spend(run, 16))
         found.mistakes = dgm_new_n(run->arena, dgm_err, SHOWN_ALTERNATIVES);
     for (size_t i = 0; i < rule->n_nodes && found.n_valid < enough && !run->stop; i++) {
-        dgm_err *mistake =
-            found.mistakes && i < SHOWN_ALTERNATIVES ? &found.mistakes[i] : NULL;
+        dgm_err *mistake = found.mistakes && i < SHOWN_ALTERNATIVES ? &found.mistakes[i] : NULL;
         if (!try_alternative(run, rule->nodes[i], visit, mistake))
             continue;
         if (found.n_valid == 0)
@@ -150,14 +147,14 @@ static bool report_alternatives(dgm_schema_run *run, const dgm_schema_rule *rule
                                     is_here ? "" : ": ", 120, e->msg);
     }
     dgm_str list = dgm_schema_join(run, texts, rule->n_nodes, SHOWN_ALTERNATIVES);
-    return dgm_schema_mistake(run, visit->at, "the value fits none of %zu alternatives: %.*s",
-                              rule->n_nodes, DGM_P(list));
+    return dgm_schema_mistake(run, visit->at,
+                              "the value does not fit any of %zu alternatives: %.*s", rule->n_nodes,
+                              DGM_P(list));
 }
 
 DGM_SCHEMA_CHECK(any_of)
 {
-    struct alternatives found =
-        try_alternatives(run, rule, visit, visit->seen ? SIZE_MAX : 1);
+    struct alternatives found = try_alternatives(run, rule, visit, visit->seen ? SIZE_MAX : 1);
     if (run->stop)
         return false;
     return found.n_valid || report_alternatives(run, rule, visit, &found);

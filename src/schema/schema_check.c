@@ -26,7 +26,8 @@ bool dgm_schema_spend(dgm_schema_run *run, uint64_t steps)
         return false;
     if (steps > run->steps)
         return dgm_schema_stop(run, NULL,
-                               "the check needs more than the limit schema_steps of %d: use a simpler schema or a smaller value",
+                               "the check needs more than the limit schema_steps of %d: use a "
+                               "simpler schema or a smaller value",
                                DGM_MAX_SCHEMA_STEPS);
     run->steps -= steps;
     return true;
@@ -85,7 +86,7 @@ dgm_str dgm_schema_join(dgm_schema_run *run, const dgm_str *texts, size_t n, siz
 unsigned dgm_schema_type_of(const yyjson_val *v)
 {
     dgm_schema_number number;
-    switch (yyjson_get_type((yyjson_val *)(uintptr_t)v)) {
+    switch (yyjson_get_type(dgm_schema_plain(v))) {
     case YYJSON_TYPE_NULL: return DGM_SCHEMA_NULL;
     case YYJSON_TYPE_BOOL: return DGM_SCHEMA_BOOLEAN;
     case YYJSON_TYPE_STR: return DGM_SCHEMA_STRING;
@@ -103,7 +104,7 @@ unsigned dgm_schema_type_of(const yyjson_val *v)
 
 dgm_schema_seen *dgm_schema_seen_new(dgm_schema_run *run, const yyjson_val *v)
 {
-    yyjson_val *value = (yyjson_val *)(uintptr_t)v;
+    yyjson_val *value = dgm_schema_plain(v);
     size_t count = yyjson_is_obj(value) ? yyjson_obj_size(value) : yyjson_arr_size(value);
     if (!dgm_schema_spend(run, 4 + count / 8))
         count = 0;
@@ -145,15 +146,16 @@ bool dgm_schema_visit_node(dgm_schema_run *run, const dgm_schema_node *node, con
 {
     dgm_schema_scope own = {scope, node->resource};
     /* A number is read again by every node. */
-    size_t digits = yyjson_is_raw((yyjson_val *)(uintptr_t)v) ? dgm_json_str(v).n : 0;
+    size_t digits = yyjson_is_raw(dgm_schema_plain(v)) ? dgm_json_str(v).n : 0;
     if (!dgm_schema_spend(run, 1 + node->n_rules + digits / 16))
         return false;
-    if (yyjson_is_bool((yyjson_val *)(uintptr_t)node->value))
-        return yyjson_get_bool((yyjson_val *)(uintptr_t)node->value) ||
+    if (yyjson_is_bool(dgm_schema_plain(node->value)))
+        return yyjson_get_bool(dgm_schema_plain(node->value)) ||
                dgm_schema_mistake(run, at, "no value is allowed here");
     if (run->depth >= DGM_MAX_SCHEMA_DEPTH)
         return dgm_schema_stop(run, at,
-                               "the schema nests deeper than the limit schema_depth of %d here: a reference may refer to itself",
+                               "the schema nests deeper than the limit schema_depth of %d here: a "
+                               "reference may refer to itself",
                                DGM_MAX_SCHEMA_DEPTH);
     dgm_schema_visit visit = {node, v, at, scope, seen};
     if (!scope || scope->resource != node->resource)

@@ -30,11 +30,6 @@ struct dgm_schema_build {
     dgm_map anchors; /* URI#anchor -> index of the node */
 };
 
-static yyjson_val *val(const yyjson_val *v)
-{
-    return (yyjson_val *)(uintptr_t)v;
-}
-
 dgm_arena *dgm_schema_build_arena(dgm_schema_build *b)
 {
     return b->arena;
@@ -80,7 +75,7 @@ static dgm_code add_anchor(dgm_schema_build *b, dgm_schema_resource *r, dgm_sche
     const dgm_at *at = DGM_AT(node->at, dgm_str_from(keyword));
     if (!name)
         return DGM_OK;
-    if (!yyjson_is_str(val(name)) || !dgm_json_str(name).n)
+    if (!yyjson_is_str(dgm_schema_plain(name)) || !dgm_json_str(name).n)
         return dgm_fail(err, DGM_BAD_PARAMS, at, "expected a name, got %s", dgm_json_type(name));
     dgm_str text = dgm_json_str(name);
     if (keyword[1] == 'd') {
@@ -90,7 +85,8 @@ static dgm_code add_anchor(dgm_schema_build *b, dgm_schema_resource *r, dgm_sche
     dgm_str key = dgm_arena_printf(b->arena, "%.*s#%.*s", DGM_P(r->uri), DGM_P(text));
     if (dgm_map_get(&b->anchors, key))
         return dgm_fail(err, DGM_BAD_PARAMS, at, "the anchor \"%.*s\" is used twice",
-                        (int)(text.n < DGM_MAX_QUOTED_BYTES ? text.n : DGM_MAX_QUOTED_BYTES), text.p);
+                        (int)(text.n < DGM_MAX_QUOTED_BYTES ? text.n : DGM_MAX_QUOTED_BYTES),
+                        text.p);
     dgm_map_put(&b->anchors, key, *node_slot(b, node->value) - 1);
     return DGM_OK;
 }
@@ -102,13 +98,27 @@ static const struct {
     const char *name;
     enum holds holds;
 } holders[] = {
-    {"$defs", MAP},           {"definitions", MAP},           {"properties", MAP},
-    {"patternProperties", MAP}, {"dependentSchemas", MAP},    {"dependencies", MAP},
-    {"prefixItems", LIST},    {"allOf", LIST},                {"anyOf", LIST},
-    {"oneOf", LIST},          {"items", ONE},                 {"additionalItems", ONE},
-    {"contains", ONE},        {"additionalProperties", ONE},  {"propertyNames", ONE},
-    {"if", ONE},              {"then", ONE},                  {"else", ONE},
-    {"not", ONE},             {"unevaluatedItems", ONE},      {"unevaluatedProperties", ONE},
+    {"$defs", MAP},
+    {"definitions", MAP},
+    {"properties", MAP},
+    {"patternProperties", MAP},
+    {"dependentSchemas", MAP},
+    {"dependencies", MAP},
+    {"prefixItems", LIST},
+    {"allOf", LIST},
+    {"anyOf", LIST},
+    {"oneOf", LIST},
+    {"items", ONE},
+    {"additionalItems", ONE},
+    {"contains", ONE},
+    {"additionalProperties", ONE},
+    {"propertyNames", ONE},
+    {"if", ONE},
+    {"then", ONE},
+    {"else", ONE},
+    {"not", ONE},
+    {"unevaluatedItems", ONE},
+    {"unevaluatedProperties", ONE},
     {"contentSchema", ONE},
 };
 
@@ -133,10 +143,10 @@ static dgm_code walk_list(struct walk w, const yyjson_val *list, const dgm_at *a
     yyjson_val *item;
     size_t i, n;
     dgm_code rc;
-    if (!yyjson_is_arr(val(list)))
+    if (!yyjson_is_arr(dgm_schema_plain(list)))
         return dgm_fail(w.err, DGM_BAD_PARAMS, at, "expected an array of schemas, got %s",
                         dgm_json_type(list));
-    yyjson_arr_foreach(val(list), i, n, item) {
+    yyjson_arr_foreach (dgm_schema_plain(list), i, n, item) {
         if ((rc = walk_schema(w, item, at_copy(w.b, at, (dgm_str){0}, i))))
             return rc;
     }
@@ -148,10 +158,10 @@ static dgm_code walk_map(struct walk w, const yyjson_val *map, const dgm_at *at,
     yyjson_val *key, *value;
     size_t i, n;
     dgm_code rc;
-    if (!yyjson_is_obj(val(map)))
+    if (!yyjson_is_obj(dgm_schema_plain(map)))
         return dgm_fail(w.err, DGM_BAD_PARAMS, at, "expected an object with schemas, got %s",
                         dgm_json_type(map));
-    yyjson_obj_foreach(val(map), i, n, key, value) {
+    yyjson_obj_foreach (dgm_schema_plain(map), i, n, key, value) {
         if (may_be_names && yyjson_is_arr(value))
             continue;
         if ((rc = walk_schema(w, value, at_copy(w.b, at, dgm_json_str(key), 0))))
@@ -168,7 +178,8 @@ static dgm_code walk_members(struct walk w, const dgm_schema_node *node)
         if (!v)
             continue;
         const dgm_at *at = at_copy(w.b, node->at, dgm_str_from(holders[i].name), 0);
-        bool is_old_list = w.is_old && yyjson_is_arr(val(v)) && holders[i].holds == ONE;
+        bool is_old_list =
+            w.is_old && yyjson_is_arr(dgm_schema_plain(v)) && holders[i].holds == ONE;
         if (holders[i].holds == LIST || is_old_list)
             rc = walk_list(w, v, at);
         else if (holders[i].holds == MAP)
@@ -197,7 +208,7 @@ static dgm_code walk_id(struct walk *w, const dgm_schema_node *node)
     const dgm_at *at = DGM_AT_LIT(node->at, "$id");
     if (!id)
         return DGM_OK;
-    if (!yyjson_is_str(val(id)))
+    if (!yyjson_is_str(dgm_schema_plain(id)))
         return dgm_fail(w->err, DGM_BAD_PARAMS, at, "expected a URI, got %s", dgm_json_type(id));
     dgm_str text = dgm_json_str(id);
     if (!text.n || text.p[0] == '#')
@@ -217,8 +228,8 @@ static dgm_code add_node(dgm_schema_build *b, const yyjson_val *v, const dgm_at 
 {
     uint32_t *slot = node_slot(b, v);
     if (b->n_nodes >= DGM_MAX_SCHEMA_NODES)
-        return dgm_fail(err, DGM_TOO_LARGE, at,
-                        "more subschemas than the limit schema_nodes of %d", DGM_MAX_SCHEMA_NODES);
+        return dgm_fail(err, DGM_TOO_LARGE, at, "more subschemas than the limit schema_nodes of %d",
+                        DGM_MAX_SCHEMA_NODES);
     dgm_schema_node *node = dgm_new(b->arena, dgm_schema_node);
     *node = (dgm_schema_node){.value = v, .at = at};
     b->nodes = dgm_list_grow(b->arena, b->nodes, b->n_nodes, sizeof(void *));
@@ -232,7 +243,7 @@ static dgm_code walk_schema(struct walk w, const yyjson_val *v, const dgm_at *at
 {
     dgm_schema_node *node;
     dgm_code rc;
-    if (!yyjson_is_obj(val(v)) && !yyjson_is_bool(val(v)))
+    if (!yyjson_is_obj(dgm_schema_plain(v)) && !yyjson_is_bool(dgm_schema_plain(v)))
         return dgm_fail(w.err, DGM_BAD_PARAMS, at,
                         "expected a schema (an object or a boolean), got %s", dgm_json_type(v));
     if (dgm_schema_build_node(w.b, v))
@@ -242,7 +253,7 @@ static dgm_code walk_schema(struct walk w, const yyjson_val *v, const dgm_at *at
     w.is_old = is_old_draft(v, w.is_old);
     node->resource = w.resource;
     node->is_old = w.is_old;
-    if (yyjson_is_bool(val(v)))
+    if (yyjson_is_bool(dgm_schema_plain(v)))
         return DGM_OK;
     if ((rc = add_anchor(w.b, w.resource, node, "$anchor", w.err)) ||
         (rc = add_anchor(w.b, w.resource, node, "$dynamicAnchor", w.err)))
@@ -278,14 +289,14 @@ static dgm_str pointer_step(dgm_arena *a, dgm_str step)
 static const yyjson_val *pointer_member(const yyjson_val *v, dgm_str step)
 {
     size_t index = 0;
-    if (!yyjson_is_arr(val(v)))
+    if (!yyjson_is_arr(dgm_schema_plain(v)))
         return dgm_json_get(v, step);
     for (size_t i = 0; i < step.n; i++) {
         if (step.p[i] < '0' || step.p[i] > '9' || i > 8)
             return NULL;
         index = index * 10 + (size_t)(step.p[i] - '0');
     }
-    return step.n ? yyjson_arr_get(val(v), index) : NULL;
+    return step.n ? yyjson_arr_get(dgm_schema_plain(v), index) : NULL;
 }
 
 /* Follows a pointer; a value that is not a node yet becomes one, with the URI of the nearest node above it. */
@@ -361,7 +372,7 @@ dgm_code dgm_schema_build_reference(dgm_schema_build *b, const dgm_schema_node *
     dgm_code rc;
     *ret_anchor = (dgm_str){0};
     *ret_node = NULL;
-    if (!yyjson_is_str(val(ref)))
+    if (!yyjson_is_str(dgm_schema_plain(ref)))
         return dgm_fail(err, DGM_BAD_PARAMS, at, "expected a URI, got %s", dgm_json_type(ref));
     dgm_str text = dgm_json_str(ref);
     int shown = (int)(text.n < DGM_MAX_QUOTED_BYTES ? text.n : DGM_MAX_QUOTED_BYTES);
@@ -370,7 +381,8 @@ dgm_code dgm_schema_build_reference(dgm_schema_build *b, const dgm_schema_node *
         return rc;
     if (!r)
         return dgm_fail(err, DGM_BAD_PARAMS, at,
-                        "the reference \"%.*s\" leads out of the schema: remote schemas are not loaded. Copy it into $defs",
+                        "the reference \"%.*s\" leads out of the schema: remote schemas are not "
+                        "loaded. Copy it into $defs",
                         shown, text.p);
     rc = find_by_fragment(b, r, dgm_schema_uri_fragment(b->arena, text), ret_node, ret_anchor, err);
     if (!rc && !*ret_node)

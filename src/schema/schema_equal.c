@@ -3,11 +3,6 @@
 
 #include <stdlib.h>
 
-static yyjson_val *val(const yyjson_val *v)
-{
-    return (yyjson_val *)(uintptr_t)v;
-}
-
 static bool equal_numbers(dgm_schema_run *run, const yyjson_val *a, const yyjson_val *b)
 {
     dgm_str x = dgm_json_str(a), y = dgm_json_str(b);
@@ -19,12 +14,12 @@ static bool equal_numbers(dgm_schema_run *run, const yyjson_val *a, const yyjson
 
 static bool equal_arrays(dgm_schema_run *run, const yyjson_val *a, const yyjson_val *b)
 {
-    yyjson_arr_iter other = yyjson_arr_iter_with(val(b));
+    yyjson_arr_iter other = yyjson_arr_iter_with(dgm_schema_plain(b));
     yyjson_val *item;
     size_t i, n;
-    if (yyjson_arr_size(val(a)) != yyjson_arr_size(val(b)))
+    if (yyjson_arr_size(dgm_schema_plain(a)) != yyjson_arr_size(dgm_schema_plain(b)))
         return false;
-    yyjson_arr_foreach(val(a), i, n, item) {
+    yyjson_arr_foreach (dgm_schema_plain(a), i, n, item) {
         if (!dgm_schema_equal(run, item, yyjson_arr_iter_next(&other)))
             return false;
     }
@@ -34,15 +29,14 @@ static bool equal_arrays(dgm_schema_run *run, const yyjson_val *a, const yyjson_
 /* Members in the same order are found at once; others are searched for, and paid for. */
 static bool equal_objects(dgm_schema_run *run, const yyjson_val *a, const yyjson_val *b)
 {
-    yyjson_obj_iter other = yyjson_obj_iter_with(val(b));
+    yyjson_obj_iter other = yyjson_obj_iter_with(dgm_schema_plain(b));
     yyjson_val *key, *value;
     size_t i, n;
-    if (yyjson_obj_size(val(a)) != yyjson_obj_size(val(b)))
+    if (yyjson_obj_size(dgm_schema_plain(a)) != yyjson_obj_size(dgm_schema_plain(b)))
         return false;
-    yyjson_obj_foreach(val(a), i, n, key, value) {
+    yyjson_obj_foreach (dgm_schema_plain(a), i, n, key, value) {
         size_t before = other.idx;
-        yyjson_val *found =
-            yyjson_obj_iter_getn(&other, key->uni.str, unsafe_yyjson_get_len(key));
+        yyjson_val *found = yyjson_obj_iter_getn(&other, key->uni.str, unsafe_yyjson_get_len(key));
         if (!dgm_schema_spend(run, other.idx == before + 1 ? 1 : n) || !found ||
             !dgm_schema_equal(run, value, found))
             return false;
@@ -53,12 +47,14 @@ static bool equal_objects(dgm_schema_run *run, const yyjson_val *a, const yyjson
 /* The values were read with a limit on their depth, so this recursion has one. */
 bool dgm_schema_equal(dgm_schema_run *run, const yyjson_val *a, const yyjson_val *b)
 {
-    if (!dgm_schema_spend(run, 1) || yyjson_get_type(val(a)) != yyjson_get_type(val(b)))
+    if (!dgm_schema_spend(run, 1) ||
+        yyjson_get_type(dgm_schema_plain(a)) != yyjson_get_type(dgm_schema_plain(b)))
         return false;
-    switch (yyjson_get_type(val(a))) {
+    switch (yyjson_get_type(dgm_schema_plain(a))) {
     case YYJSON_TYPE_STR: return dgm_str_eq(dgm_json_str(a), dgm_json_str(b));
     case YYJSON_TYPE_RAW: return equal_numbers(run, a, b);
-    case YYJSON_TYPE_BOOL: return yyjson_get_bool(val(a)) == yyjson_get_bool(val(b));
+    case YYJSON_TYPE_BOOL:
+        return yyjson_get_bool(dgm_schema_plain(a)) == yyjson_get_bool(dgm_schema_plain(b));
     case YYJSON_TYPE_ARR: return equal_arrays(run, a, b);
     case YYJSON_TYPE_OBJ: return equal_objects(run, a, b);
     default: return true;
@@ -70,28 +66,29 @@ bool dgm_schema_equal(dgm_schema_run *run, const yyjson_val *a, const yyjson_val
 /* Equal values have equal hashes: numbers by their value, members in any order. */
 static uint64_t hash_value(dgm_schema_run *run, const yyjson_val *v, uint64_t seed)
 {
-    uint64_t h = seed + yyjson_get_type(val(v));
+    uint64_t h = seed + yyjson_get_type(dgm_schema_plain(v));
     yyjson_val *item, *key;
     size_t i, n;
     if (!dgm_schema_spend(run, 1))
         return 0;
-    if (yyjson_is_str(val(v)) || yyjson_is_raw(val(v))) {
+    if (yyjson_is_str(dgm_schema_plain(v)) || yyjson_is_raw(dgm_schema_plain(v))) {
         dgm_str text = dgm_json_str(v);
         dgm_schema_number number = {0};
         if (!dgm_schema_spend(run, text.n / 16))
             return 0;
-        if (yyjson_is_str(val(v)))
+        if (yyjson_is_str(dgm_schema_plain(v)))
             return dgm_hash(h, text.p, text.n);
         number = dgm_schema_number_read(text);
         return dgm_schema_number_hash(&number, h);
     }
-    if (yyjson_is_bool(val(v)))
-        return h + 1 + yyjson_get_bool(val(v));
-    if (yyjson_is_arr(val(v))) {
-        yyjson_arr_foreach(val(v), i, n, item) h = hash_value(run, item, h);
+    if (yyjson_is_bool(dgm_schema_plain(v)))
+        return h + 1 + yyjson_get_bool(dgm_schema_plain(v));
+    if (yyjson_is_arr(dgm_schema_plain(v))) {
+        yyjson_arr_foreach (dgm_schema_plain(v), i, n, item)
+            h = hash_value(run, item, h);
         return h + n;
     }
-    yyjson_obj_foreach(val(v), i, n, key, item) {
+    yyjson_obj_foreach (dgm_schema_plain(v), i, n, key, item) {
         uint64_t of_key = dgm_hash(seed, key->uni.str, unsafe_yyjson_get_len(key));
         h += hash_value(run, item, of_key) * 0x9E3779B97F4A7C15u;
     }
@@ -115,13 +112,13 @@ static int compare_hashes(const void *x, const void *y)
 bool dgm_schema_duplicate(dgm_schema_run *run, const yyjson_val *array, size_t *ret_first,
                           size_t *ret_second)
 {
-    size_t count = yyjson_arr_size(val(array)), i, n;
+    size_t count = yyjson_arr_size(dgm_schema_plain(array)), i, n;
     yyjson_val *item;
     if (count < 2 || !dgm_schema_spend(run, 8 * count))
         return false;
     struct hashed *items = dgm_new_n(run->arena, struct hashed, count);
-    yyjson_arr_foreach(val(array), i, n, item) items[i] =
-        (struct hashed){hash_value(run, item, dgm_hash_seed()), i, item};
+    yyjson_arr_foreach (dgm_schema_plain(array), i, n, item)
+        items[i] = (struct hashed){hash_value(run, item, dgm_hash_seed()), i, item};
     if (run->stop)
         return false;
     qsort(items, count, sizeof *items, compare_hashes);

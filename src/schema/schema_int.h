@@ -9,6 +9,12 @@
 #include "base/map.h"
 #include "schema/schema.h"
 
+static inline yyjson_val *
+dgm_schema_plain(const yyjson_val *v) /* yyjson's readers do not say const */
+{
+    return (yyjson_val *)(uintptr_t)v;
+}
+
 /* ---- numbers: exact decimals ------------------------------------------------------------------ */
 
 /* digits x 10^exponent. There are no zeros at either end of the digits; zero has none. The digits are those of the text, with a
@@ -191,13 +197,13 @@ bool dgm_schema_duplicate(dgm_schema_run *run, const yyjson_val *array, size_t *
                           size_t *ret_second);
 
 enum { /* types of values; an integer is a number, too */
-    DGM_SCHEMA_NULL = 1,
-    DGM_SCHEMA_BOOLEAN = 2,
-    DGM_SCHEMA_INTEGER = 4,
-    DGM_SCHEMA_NUMBER = 8,
-    DGM_SCHEMA_STRING = 16,
-    DGM_SCHEMA_ARRAY = 32,
-    DGM_SCHEMA_OBJECT = 64
+       DGM_SCHEMA_NULL = 1,
+       DGM_SCHEMA_BOOLEAN = 2,
+       DGM_SCHEMA_INTEGER = 4,
+       DGM_SCHEMA_NUMBER = 8,
+       DGM_SCHEMA_STRING = 16,
+       DGM_SCHEMA_ARRAY = 32,
+       DGM_SCHEMA_OBJECT = 64
 };
 unsigned dgm_schema_type_of(const yyjson_val *v);
 

@@ -1,11 +1,6 @@
 /* schema/schema_keywords.c - the table of rules, and how the rules with subschemas are compiled. */
 #include "schema/schema_int.h"
 
-static yyjson_val *val(const yyjson_val *v)
-{
-    return (yyjson_val *)(uintptr_t)v;
-}
-
 static const dgm_schema_node *node_of(dgm_schema_build *b, const dgm_schema_node *node,
                                       const char *name)
 {
@@ -19,10 +14,10 @@ static dgm_code expect_names(const yyjson_val *list, const dgm_at *at, dgm_err *
 {
     yyjson_val *item;
     size_t i, n;
-    if (!yyjson_is_arr(val(list)))
+    if (!yyjson_is_arr(dgm_schema_plain(list)))
         return dgm_fail(err, DGM_BAD_PARAMS, at, "expected an array of names, got %s",
                         dgm_json_type(list));
-    yyjson_arr_foreach(val(list), i, n, item) {
+    yyjson_arr_foreach (dgm_schema_plain(list), i, n, item) {
         if (!yyjson_is_str(item))
             return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_I(at, i),
                             "expected the name of a member, got %s", dgm_json_type(item));
@@ -38,9 +33,9 @@ DGM_SCHEMA_COMPILE(names)
 
 static dgm_code expect_object(const yyjson_val *v, const dgm_at *at, dgm_err *err)
 {
-    return yyjson_is_obj(val(v)) ? DGM_OK
-                                 : dgm_fail(err, DGM_BAD_PARAMS, at, "expected an object, got %s",
-                                            dgm_json_type(v));
+    return yyjson_is_obj(dgm_schema_plain(v))
+               ? DGM_OK
+               : dgm_fail(err, DGM_BAD_PARAMS, at, "expected an object, got %s", dgm_json_type(v));
 }
 
 /* dependentRequired, dependentSchemas, and `dependencies` of older drafts, which has both. */
@@ -49,14 +44,14 @@ DGM_SCHEMA_COMPILE(dependent)
     const dgm_at *at = DGM_AT(node->at, dgm_str_from(rule->keyword->names[0]));
     dgm_arena *a = dgm_schema_build_arena(b);
     yyjson_val *key, *value;
-    size_t i, n = yyjson_obj_size(val(rule->value));
+    size_t i, n = yyjson_obj_size(dgm_schema_plain(rule->value));
     dgm_code rc = expect_object(rule->value, at, err);
     if (rc)
         return rc;
     rule->names = dgm_new_n(a, dgm_str, n);
     rule->nodes = dgm_new_n(a, const dgm_schema_node *, n);
     rule->lists = dgm_new_n(a, const yyjson_val *, n);
-    yyjson_obj_foreach(val(rule->value), i, n, key, value) {
+    yyjson_obj_foreach (dgm_schema_plain(rule->value), i, n, key, value) {
         rule->names[i] = dgm_json_str(key);
         rule->lists[i] = value;
         rule->nodes[i] = dgm_schema_build_node(b, value);
@@ -80,12 +75,12 @@ DGM_SCHEMA_COMPILE(schema)
 DGM_SCHEMA_COMPILE(schemas)
 {
     yyjson_val *item;
-    size_t i, n = yyjson_arr_size(val(rule->value));
+    size_t i, n = yyjson_arr_size(dgm_schema_plain(rule->value));
     (void)node;
     (void)err;
     rule->nodes = dgm_new_n(dgm_schema_build_arena(b), const dgm_schema_node *, n);
-    yyjson_arr_foreach(val(rule->value), i, n, item) rule->nodes[i] =
-        dgm_schema_build_node(b, item);
+    yyjson_arr_foreach (dgm_schema_plain(rule->value), i, n, item)
+        rule->nodes[i] = dgm_schema_build_node(b, item);
     rule->n_nodes = n;
     return DGM_OK;
 }
@@ -94,7 +89,7 @@ DGM_SCHEMA_COMPILE(schemas)
 DGM_SCHEMA_COMPILE(items)
 {
     const yyjson_val *items = dgm_schema_node_get(node, "items");
-    bool is_list = yyjson_is_arr(val(items));
+    bool is_list = yyjson_is_arr(dgm_schema_plain(items));
     rule->value = is_list ? items : dgm_schema_node_get(node, "prefixItems");
     rule->node = node_of(b, node, is_list ? "additionalItems" : "items");
     return rule->value ? dgm_schema_compile_schemas(b, node, rule, err) : DGM_OK;
@@ -103,7 +98,8 @@ DGM_SCHEMA_COMPILE(items)
 static dgm_code read_count(const dgm_schema_node *node, const char *name, uint64_t *ret_count,
                            dgm_err *err)
 {
-    static const dgm_schema_keyword min = {.names = {"minContains"}}, max = {.names = {"maxContains"}};
+    static const dgm_schema_keyword min = {.names = {"minContains"}},
+                                    max = {.names = {"maxContains"}};
     dgm_schema_rule rule = {.value = dgm_schema_node_get(node, name),
                             .keyword = name[1] == 'i' ? &min : &max};
     dgm_code rc = rule.value ? dgm_schema_compile_count(NULL, node, &rule, err) : DGM_OK;
@@ -143,11 +139,11 @@ static void compile_properties(dgm_schema_build *b, const yyjson_val *object, dg
 {
     dgm_arena *a = dgm_schema_build_arena(b);
     yyjson_val *key, *value;
-    size_t i, n = yyjson_obj_size(val(object));
+    size_t i, n = yyjson_obj_size(dgm_schema_plain(object));
     rule->nodes = dgm_new_n(a, const dgm_schema_node *, n);
     rule->names = dgm_new_n(a, dgm_str, n);
     dgm_arena_defer(a, free_map, &rule->by_name);
-    yyjson_obj_foreach(val(object), i, n, key, value) {
+    yyjson_obj_foreach (dgm_schema_plain(object), i, n, key, value) {
         rule->names[i] = dgm_json_str(key);
         rule->nodes[i] = dgm_schema_build_node(b, value);
         dgm_map_put(&rule->by_name, rule->names[i], i);
@@ -160,10 +156,10 @@ static dgm_code compile_patterns(dgm_schema_build *b, const yyjson_val *object, 
 {
     dgm_arena *a = dgm_schema_build_arena(b);
     yyjson_val *key, *value;
-    size_t i, n = yyjson_obj_size(val(object));
+    size_t i, n = yyjson_obj_size(dgm_schema_plain(object));
     rule->pattern_nodes = dgm_new_n(a, const dgm_schema_node *, n);
     rule->patterns = dgm_new_n(a, dgm_schema_pattern *, n);
-    yyjson_obj_foreach(val(object), i, n, key, value) {
+    yyjson_obj_foreach (dgm_schema_plain(object), i, n, key, value) {
         dgm_code rc = dgm_schema_pattern_compile(a, dgm_json_str(key), at, &rule->patterns[i], err);
         if (rc)
             return rc;
@@ -201,8 +197,10 @@ DGM_SCHEMA_COMPILE(dynamic_reference)
 
 #define NUMBERS (DGM_SCHEMA_NUMBER | DGM_SCHEMA_INTEGER)
 #define ROW(types_, compile_, check_, ...)                                                         \
-    {.names = {__VA_ARGS__}, .types = (types_), .compile = dgm_schema_compile_##compile_,          \
-     .check = dgm_schema_check_##check_}
+    {                                                                                              \
+        .names = {__VA_ARGS__}, .types = (types_), .compile = dgm_schema_compile_##compile_,       \
+        .check = dgm_schema_check_##check_                                                         \
+    }
 
 /* clang-format off */
 const dgm_schema_keyword dgm_schema_keywords[] = {

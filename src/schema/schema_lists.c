@@ -3,11 +3,6 @@
 
 #include <inttypes.h>
 
-static yyjson_val *val(const yyjson_val *v)
-{
-    return (yyjson_val *)(uintptr_t)v;
-}
-
 /* ---- items ------------------------------------------------------------------------------------- */
 
 DGM_SCHEMA_CHECK(items)
@@ -15,7 +10,7 @@ DGM_SCHEMA_CHECK(items)
     bool is_valid = true;
     yyjson_val *item;
     size_t i, n;
-    yyjson_arr_foreach(val(visit->value), i, n, item) {
+    yyjson_arr_foreach (dgm_schema_plain(visit->value), i, n, item) {
         const dgm_schema_node *node = i < rule->n_nodes ? rule->nodes[i] : rule->node;
         if (!node || (!is_valid && !dgm_schema_wants_more(run)))
             break;
@@ -32,7 +27,7 @@ static size_t count_contained(dgm_schema_run *run, const dgm_schema_rule *rule,
     yyjson_val *item;
     size_t i, n, count = 0;
     run->mistakes = NULL;
-    yyjson_arr_foreach(val(visit->value), i, n, item) {
+    yyjson_arr_foreach (dgm_schema_plain(visit->value), i, n, item) {
         if (run->stop)
             break;
         if (dgm_schema_visit_child(run, rule->node, visit, item, DGM_AT_I(visit->at, i))) {
@@ -61,7 +56,7 @@ DGM_SCHEMA_CHECK(unevaluated_items)
     bool is_valid = true;
     yyjson_val *item;
     size_t i, n;
-    yyjson_arr_foreach(val(visit->value), i, n, item) {
+    yyjson_arr_foreach (dgm_schema_plain(visit->value), i, n, item) {
         if (dgm_schema_seen_has(visit->seen, i))
             continue;
         if (!is_valid && !dgm_schema_wants_more(run))
@@ -78,7 +73,7 @@ DGM_SCHEMA_CHECK(unevaluated_items)
 
 static bool is_false(const dgm_schema_node *node)
 {
-    return yyjson_is_false(val(node->value));
+    return yyjson_is_false(dgm_schema_plain(node->value));
 }
 
 static bool report_unknown(dgm_schema_run *run, const dgm_schema_rule *rule,
@@ -121,7 +116,7 @@ DGM_SCHEMA_CHECK(members)
     bool is_valid = true, is_evaluated;
     yyjson_val *key, *value;
     size_t i, n;
-    yyjson_obj_foreach(val(visit->value), i, n, key, value) {
+    yyjson_obj_foreach (dgm_schema_plain(visit->value), i, n, key, value) {
         if (!dgm_schema_spend(run, 1) || (!is_valid && !dgm_schema_wants_more(run)))
             break;
         is_valid &= check_member(run, rule, visit, dgm_json_str(key), value, &is_evaluated);
@@ -136,7 +131,7 @@ DGM_SCHEMA_CHECK(unevaluated_members)
     bool is_valid = true;
     yyjson_val *key, *value;
     size_t i, n;
-    yyjson_obj_foreach(val(visit->value), i, n, key, value) {
+    yyjson_obj_foreach (dgm_schema_plain(visit->value), i, n, key, value) {
         dgm_str name = dgm_json_str(key);
         if (dgm_schema_seen_has(visit->seen, i))
             continue;
@@ -146,8 +141,8 @@ DGM_SCHEMA_CHECK(unevaluated_members)
             is_valid = dgm_schema_mistake(run, visit->at, "unknown member \"%.*s\"",
                                           (int)(name.n < 120 ? name.n : 120), name.p);
         else
-            is_valid &= dgm_schema_visit_child(run, rule->node, visit, value,
-                                               DGM_AT(visit->at, name));
+            is_valid &=
+                dgm_schema_visit_child(run, rule->node, visit, value, DGM_AT(visit->at, name));
         dgm_schema_seen_add(visit->seen, i);
     }
     return is_valid;
@@ -158,7 +153,7 @@ DGM_SCHEMA_CHECK(member_names)
     bool is_valid = true;
     yyjson_val *key, *value;
     size_t i, n;
-    yyjson_obj_foreach(val(visit->value), i, n, key, value) {
+    yyjson_obj_foreach (dgm_schema_plain(visit->value), i, n, key, value) {
         if (!is_valid && !dgm_schema_wants_more(run))
             break;
         is_valid &= dgm_schema_visit_child(run, rule->node, visit, key,
@@ -171,7 +166,7 @@ DGM_SCHEMA_CHECK(member_names)
 
 static bool has_member(dgm_schema_run *run, const yyjson_val *object, dgm_str name)
 {
-    return dgm_schema_spend(run, 1 + yyjson_obj_size(val(object)) / 8) &&
+    return dgm_schema_spend(run, 1 + yyjson_obj_size(dgm_schema_plain(object)) / 8) &&
            dgm_json_get(object, name) != NULL;
 }
 
@@ -181,16 +176,17 @@ static bool check_names(dgm_schema_run *run, const yyjson_val *names, const dgm_
     bool is_valid = true;
     yyjson_val *item;
     size_t i, n;
-    yyjson_arr_foreach(val(names), i, n, item) {
+    yyjson_arr_foreach (dgm_schema_plain(names), i, n, item) {
         if ((!is_valid && !dgm_schema_wants_more(run)) || run->stop)
             break;
         if (has_member(run, visit->value, dgm_json_str(item)))
             continue;
         dgm_str name = dgm_schema_quote(run, item);
-        is_valid = because.p ? dgm_schema_mistake(run, visit->at,
-                                                  "missing member %.*s, which \"%.*s\" needs",
-                                                  DGM_P(name), (int)(because.n < 120 ? because.n : 120), because.p)
-                             : dgm_schema_mistake(run, visit->at, "missing member %.*s", DGM_P(name));
+        is_valid =
+            because.p ? dgm_schema_mistake(run, visit->at,
+                                           "missing member %.*s, which \"%.*s\" needs", DGM_P(name),
+                                           (int)(because.n < 120 ? because.n : 120), because.p)
+                      : dgm_schema_mistake(run, visit->at, "missing member %.*s", DGM_P(name));
     }
     return is_valid && !run->stop;
 }

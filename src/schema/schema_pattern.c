@@ -35,20 +35,47 @@ struct rewrite {
     "\\x{ff00}-\\x{10ffff}"
 
 static const char *const categories[][2] = {
-    {"Letter", "L"},           {"Lowercase_Letter", "Ll"},      {"Uppercase_Letter", "Lu"},
-    {"Titlecase_Letter", "Lt"}, {"Modifier_Letter", "Lm"},      {"Other_Letter", "Lo"},
-    {"Cased_Letter", "L&"},    {"Mark", "M"},                   {"Nonspacing_Mark", "Mn"},
-    {"Spacing_Mark", "Mc"},    {"Enclosing_Mark", "Me"},        {"Number", "N"},
-    {"Decimal_Number", "Nd"},  {"digit", "Nd"},                 {"Letter_Number", "Nl"},
-    {"Other_Number", "No"},    {"Punctuation", "P"},            {"punct", "P"},
-    {"Connector_Punctuation", "Pc"}, {"Dash_Punctuation", "Pd"}, {"Open_Punctuation", "Ps"},
-    {"Close_Punctuation", "Pe"}, {"Initial_Punctuation", "Pi"}, {"Final_Punctuation", "Pf"},
-    {"Other_Punctuation", "Po"}, {"Symbol", "S"},               {"Math_Symbol", "Sm"},
-    {"Currency_Symbol", "Sc"}, {"Modifier_Symbol", "Sk"},       {"Other_Symbol", "So"},
-    {"Separator", "Z"},        {"Space_Separator", "Zs"},       {"Line_Separator", "Zl"},
-    {"Paragraph_Separator", "Zp"}, {"Other", "C"},              {"Control", "Cc"},
-    {"cntrl", "Cc"},           {"Format", "Cf"},                {"Surrogate", "Cs"},
-    {"Private_Use", "Co"},     {"Unassigned", "Cn"},
+    {"Letter", "L"},
+    {"Lowercase_Letter", "Ll"},
+    {"Uppercase_Letter", "Lu"},
+    {"Titlecase_Letter", "Lt"},
+    {"Modifier_Letter", "Lm"},
+    {"Other_Letter", "Lo"},
+    {"Cased_Letter", "L&"},
+    {"Mark", "M"},
+    {"Nonspacing_Mark", "Mn"},
+    {"Spacing_Mark", "Mc"},
+    {"Enclosing_Mark", "Me"},
+    {"Number", "N"},
+    {"Decimal_Number", "Nd"},
+    {"digit", "Nd"},
+    {"Letter_Number", "Nl"},
+    {"Other_Number", "No"},
+    {"Punctuation", "P"},
+    {"punct", "P"},
+    {"Connector_Punctuation", "Pc"},
+    {"Dash_Punctuation", "Pd"},
+    {"Open_Punctuation", "Ps"},
+    {"Close_Punctuation", "Pe"},
+    {"Initial_Punctuation", "Pi"},
+    {"Final_Punctuation", "Pf"},
+    {"Other_Punctuation", "Po"},
+    {"Symbol", "S"},
+    {"Math_Symbol", "Sm"},
+    {"Currency_Symbol", "Sc"},
+    {"Modifier_Symbol", "Sk"},
+    {"Other_Symbol", "So"},
+    {"Separator", "Z"},
+    {"Space_Separator", "Zs"},
+    {"Line_Separator", "Zl"},
+    {"Paragraph_Separator", "Zp"},
+    {"Other", "C"},
+    {"Control", "Cc"},
+    {"cntrl", "Cc"},
+    {"Format", "Cf"},
+    {"Surrogate", "Cs"},
+    {"Private_Use", "Co"},
+    {"Unassigned", "Cn"},
 };
 
 /* \p{Script=Greek}, \p{gc=Letter}, \p{Letter}: PCRE2 has scripts without a prefix and short categories only. */
@@ -99,7 +126,8 @@ static bool rewrite_unicode(struct rewrite *r)
         return false;
     r->i = digits + n + has_braces;
     if (c >> 10 == 0xD800 >> 10 && r->in.n - r->i >= 6 && r->in.p[r->i] == '\\' &&
-        r->in.p[r->i + 1] == 'u' && read_hex(r->in, r->i + 2, 4, &low) && low >> 10 == 0xDC00 >> 10) {
+        r->in.p[r->i + 1] == 'u' && read_hex(r->in, r->i + 2, 4, &low) &&
+        low >> 10 == 0xDC00 >> 10) {
         c = 0x10000 + ((c & 0x3FF) << 10) + (low & 0x3FF);
         r->i += 6;
     }
@@ -174,8 +202,8 @@ dgm_code dgm_schema_pattern_compile(dgm_arena *a, dgm_str text, const dgm_at *at
     dgm_buf out;
     if (text.n > DGM_MAX_PATTERN_BYTES)
         return dgm_fail(err, DGM_TOO_LARGE, at,
-                        "the pattern has %zu bytes, more than the limit pattern_bytes of %zu", text.n,
-                        (size_t)DGM_MAX_PATTERN_BYTES);
+                        "the pattern has %zu bytes, more than the limit pattern_bytes of %zu",
+                        text.n, (size_t)DGM_MAX_PATTERN_BYTES);
     dgm_buf_init(&out, DGM_MAX_PATTERN_BYTES * 256); /* \S becomes 170 bytes */
     struct rewrite r = {.in = text, .out = &out};
     rewrite_pattern(&r);
@@ -186,8 +214,8 @@ dgm_code dgm_schema_pattern_compile(dgm_arena *a, dgm_str text, const dgm_at *at
         if (error)
             pcre2_get_error_message(error, reason, sizeof reason);
         return dgm_fail(err, DGM_BAD_PARAMS, at, "invalid regular expression \"%.*s\": %s",
-                        (int)(text.n < DGM_MAX_QUOTED_BYTES ? text.n : DGM_MAX_QUOTED_BYTES), text.p,
-                        (const char *)reason);
+                        (int)(text.n < DGM_MAX_QUOTED_BYTES ? text.n : DGM_MAX_QUOTED_BYTES),
+                        text.p, (const char *)reason);
     }
     dgm_arena_defer(a, free_code, code);
     *ret_pattern = dgm_new(a, dgm_schema_pattern);
@@ -258,7 +286,8 @@ bool dgm_schema_pattern_matches(dgm_schema_run *run, const dgm_schema_pattern *p
         return false;
     PCRE2_UCHAR8 reason[128] = "";
     pcre2_get_error_message(rc, reason, sizeof reason);
-    return dgm_schema_stop(run, NULL, "the pattern \"%.*s\" cannot be checked: %s",
-                           (int)(p->text.n < DGM_MAX_QUOTED_BYTES ? p->text.n : DGM_MAX_QUOTED_BYTES),
-                           p->text.p, (const char *)reason);
+    return dgm_schema_stop(
+        run, NULL, "the pattern \"%.*s\" cannot be checked: %s",
+        (int)(p->text.n < DGM_MAX_QUOTED_BYTES ? p->text.n : DGM_MAX_QUOTED_BYTES), p->text.p,
+        (const char *)reason);
 }

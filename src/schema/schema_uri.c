@@ -2,7 +2,8 @@
 #include "schema/schema_int.h"
 
 struct uri {
-    dgm_str scheme, authority, path, query; /* absent parts have p == NULL; the path is never absent */
+    dgm_str scheme, authority, path,
+        query; /* absent parts have p == NULL; the path is never absent */
 };
 
 static bool is_scheme_char(char c, bool is_first)
@@ -11,7 +12,7 @@ static bool is_scheme_char(char c, bool is_first)
     return is_letter || (!is_first && ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'));
 }
 
-static dgm_str cut(dgm_str s, size_t from, size_t to)
+static dgm_str uri_cut(dgm_str s, size_t from, size_t to)
 {
     return (dgm_str){s.p + from, to - from};
 }
@@ -23,7 +24,7 @@ static size_t find_any(dgm_str s, size_t from, const char *chars)
     return from;
 }
 
-static struct uri split(dgm_str s)
+static struct uri uri_split(dgm_str s)
 {
     struct uri u = {0};
     size_t i = 0, end;
@@ -31,18 +32,18 @@ static struct uri split(dgm_str s)
     while (i < s.n && is_scheme_char(s.p[i], i == 0))
         i++;
     if (i && i < s.n && s.p[i] == ':')
-        u.scheme = cut(s, 0, i++);
+        u.scheme = uri_cut(s, 0, i++);
     else
         i = 0;
     if (s.n - i >= 2 && s.p[i] == '/' && s.p[i + 1] == '/') {
         end = find_any(s, i + 2, "/?");
-        u.authority = cut(s, i + 2, end);
+        u.authority = uri_cut(s, i + 2, end);
         i = end;
     }
     end = find_any(s, i, "?");
-    u.path = s.p ? cut(s, i, end) : DGM_STR("");
+    u.path = s.p ? uri_cut(s, i, end) : DGM_STR("");
     if (end < s.n)
-        u.query = cut(s, end + 1, s.n);
+        u.query = uri_cut(s, end + 1, s.n);
     return u;
 }
 
@@ -52,7 +53,7 @@ static dgm_str without_dots(dgm_str path, char *out)
     size_t n = 0, i = 0;
     while (i < path.n) {
         size_t end = find_any(path, i + (path.p[i] == '/'), "/");
-        dgm_str step = cut(path, i, end);
+        dgm_str step = uri_cut(path, i, end);
         bool is_rest = end == path.n;
         i = end;
         if (dgm_str_is(step, "/.") || dgm_str_is(step, "/..")) {
@@ -68,14 +69,14 @@ static dgm_str without_dots(dgm_str path, char *out)
     return (dgm_str){out, n};
 }
 
-static dgm_str merge(dgm_arena *a, const struct uri *base, dgm_str path)
+static dgm_str uri_merge(dgm_arena *a, const struct uri *base, dgm_str path)
 {
     size_t end = base->path.n;
     if (base->authority.p && !base->path.n)
         return dgm_arena_join(a, DGM_STR("/"), path);
     while (end && base->path.p[end - 1] != '/')
         end--;
-    return dgm_arena_join(a, cut(base->path, 0, end), path);
+    return dgm_arena_join(a, uri_cut(base->path, 0, end), path);
 }
 
 static dgm_str join_uri(dgm_arena *a, const struct uri *u)
@@ -87,7 +88,7 @@ static dgm_str join_uri(dgm_arena *a, const struct uri *u)
 
 dgm_str dgm_schema_uri_resolve(dgm_arena *a, dgm_str base, dgm_str ref)
 {
-    struct uri b = split(base), r = split(ref);
+    struct uri b = uri_split(base), r = uri_split(ref);
     bool is_relative_path = false;
     if (!r.scheme.p) {
         r.scheme = b.scheme;
@@ -102,7 +103,7 @@ dgm_str dgm_schema_uri_resolve(dgm_arena *a, dgm_str base, dgm_str ref)
         }
     }
     if (is_relative_path)
-        r.path = merge(a, &b, r.path);
+        r.path = uri_merge(a, &b, r.path);
     r.path = without_dots(r.path, dgm_arena_alloc_raw(a, r.path.n + 1));
     return join_uri(a, &r);
 }

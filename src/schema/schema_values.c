@@ -3,18 +3,16 @@
 
 #include <inttypes.h>
 
-static yyjson_val *val(const yyjson_val *v)
-{
-    return (yyjson_val *)(uintptr_t)v;
-}
-
 static const struct {
     unsigned type;
     const char *name, *phrase;
 } types[] = {
-    {DGM_SCHEMA_NULL, "null", "null"},       {DGM_SCHEMA_BOOLEAN, "boolean", "a boolean"},
-    {DGM_SCHEMA_INTEGER, "integer", "an integer"}, {DGM_SCHEMA_NUMBER, "number", "a number"},
-    {DGM_SCHEMA_STRING, "string", "a string"}, {DGM_SCHEMA_ARRAY, "array", "an array"},
+    {DGM_SCHEMA_NULL, "null", "null"},
+    {DGM_SCHEMA_BOOLEAN, "boolean", "a boolean"},
+    {DGM_SCHEMA_INTEGER, "integer", "an integer"},
+    {DGM_SCHEMA_NUMBER, "number", "a number"},
+    {DGM_SCHEMA_STRING, "string", "a string"},
+    {DGM_SCHEMA_ARRAY, "array", "an array"},
     {DGM_SCHEMA_OBJECT, "object", "an object"},
 };
 #define N_TYPES (sizeof types / sizeof *types)
@@ -24,14 +22,15 @@ static const struct {
 static dgm_code add_type(dgm_schema_rule *rule, const yyjson_val *name, const dgm_at *at,
                          dgm_err *err)
 {
-    for (size_t i = 0; yyjson_is_str(val(name)) && i < N_TYPES; i++) {
+    for (size_t i = 0; yyjson_is_str(dgm_schema_plain(name)) && i < N_TYPES; i++) {
         if (dgm_str_eq(dgm_json_str(name), dgm_str_from(types[i].name))) {
             rule->types |= types[i].type;
             return DGM_OK;
         }
     }
-    return dgm_fail(err, DGM_BAD_PARAMS, at,
-                    "unknown type. Allowed values: null, boolean, integer, number, string, array, object");
+    return dgm_fail(
+        err, DGM_BAD_PARAMS, at,
+        "unknown type. Allowed values: null, boolean, integer, number, string, array, object");
 }
 
 DGM_SCHEMA_COMPILE(type)
@@ -41,9 +40,9 @@ DGM_SCHEMA_COMPILE(type)
     size_t i, n;
     dgm_code rc;
     (void)b;
-    if (!yyjson_is_arr(val(rule->value)))
+    if (!yyjson_is_arr(dgm_schema_plain(rule->value)))
         return add_type(rule, rule->value, at, err);
-    yyjson_arr_foreach(val(rule->value), i, n, item) {
+    yyjson_arr_foreach (dgm_schema_plain(rule->value), i, n, item) {
         if ((rc = add_type(rule, item, DGM_AT_I(at, i), err)))
             return rc;
     }
@@ -63,7 +62,7 @@ DGM_SCHEMA_CHECK(type)
     }
     dgm_str list = dgm_schema_join(run, allowed, n, N_TYPES);
     const char *got = dgm_json_type(visit->value);
-    if (type == DGM_SCHEMA_NUMBER || (type && yyjson_is_bool(val(visit->value)))) {
+    if (type == DGM_SCHEMA_NUMBER || (type && yyjson_is_bool(dgm_schema_plain(visit->value)))) {
         dgm_str value = dgm_schema_quote(run, visit->value);
         return dgm_schema_mistake(run, visit->at, "expected %.*s, got %s %.*s", DGM_P(list),
                                   type == DGM_SCHEMA_NUMBER ? "the number" : "the boolean",
@@ -84,7 +83,7 @@ DGM_SCHEMA_COMPILE(any)
 DGM_SCHEMA_COMPILE(enum)
 {
     (void)b;
-    if (!yyjson_is_arr(val(rule->value)))
+    if (!yyjson_is_arr(dgm_schema_plain(rule->value)))
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(node->at, "enum"),
                         "expected an array, got %s", dgm_json_type(rule->value));
     return DGM_OK;
@@ -97,13 +96,13 @@ DGM_SCHEMA_CHECK(enum)
     dgm_str shown[SHOWN_VALUES];
     yyjson_val *item;
     size_t i, n;
-    yyjson_arr_foreach(val(rule->value), i, n, item) {
+    yyjson_arr_foreach (dgm_schema_plain(rule->value), i, n, item) {
         if (dgm_schema_equal(run, item, visit->value))
             return true;
     }
     if (!dgm_schema_wants_more(run))
         return false;
-    yyjson_arr_foreach(val(rule->value), i, n, item) {
+    yyjson_arr_foreach (dgm_schema_plain(rule->value), i, n, item) {
         if (i < SHOWN_VALUES)
             shown[i] = dgm_schema_quote(run, item);
     }
@@ -125,7 +124,7 @@ DGM_SCHEMA_CHECK(const)
 DGM_SCHEMA_COMPILE(number)
 {
     (void)b;
-    if (!yyjson_is_raw(val(rule->value)))
+    if (!yyjson_is_raw(dgm_schema_plain(rule->value)))
         return dgm_fail(err, DGM_BAD_PARAMS,
                         DGM_AT(node->at, dgm_str_from(rule->keyword->names[0])),
                         "expected a number, got %s", dgm_json_type(rule->value));
@@ -196,8 +195,7 @@ DGM_SCHEMA_COMPILE(count)
 {
     dgm_code rc = dgm_schema_compile_number(b, node, rule, err);
     if (!rc && (rule->number.is_negative || !dgm_schema_number_is_integer(&rule->number)))
-        rc = dgm_fail(err, DGM_BAD_PARAMS,
-                      DGM_AT(node->at, dgm_str_from(rule->keyword->names[0])),
+        rc = dgm_fail(err, DGM_BAD_PARAMS, DGM_AT(node->at, dgm_str_from(rule->keyword->names[0])),
                       "expected an integer of at least 0, got %.*s",
                       DGM_P(dgm_json_str(rule->value)));
     if (!rc)
@@ -238,22 +236,26 @@ DGM_SCHEMA_CHECK(min_length)
 
 DGM_SCHEMA_CHECK(max_items)
 {
-    return check_count(run, rule, visit, yyjson_arr_size(val(visit->value)), true, "items");
+    return check_count(run, rule, visit, yyjson_arr_size(dgm_schema_plain(visit->value)), true,
+                       "items");
 }
 
 DGM_SCHEMA_CHECK(min_items)
 {
-    return check_count(run, rule, visit, yyjson_arr_size(val(visit->value)), false, "items");
+    return check_count(run, rule, visit, yyjson_arr_size(dgm_schema_plain(visit->value)), false,
+                       "items");
 }
 
 DGM_SCHEMA_CHECK(max_members)
 {
-    return check_count(run, rule, visit, yyjson_obj_size(val(visit->value)), true, "members");
+    return check_count(run, rule, visit, yyjson_obj_size(dgm_schema_plain(visit->value)), true,
+                       "members");
 }
 
 DGM_SCHEMA_CHECK(min_members)
 {
-    return check_count(run, rule, visit, yyjson_obj_size(val(visit->value)), false, "members");
+    return check_count(run, rule, visit, yyjson_obj_size(dgm_schema_plain(visit->value)), false,
+                       "members");
 }
 
 /* ---- patterns and equal items ------------------------------------------------------------------ */
@@ -262,7 +264,7 @@ DGM_SCHEMA_COMPILE(pattern)
 {
     dgm_arena *a = dgm_schema_build_arena(b);
     const dgm_at *at = DGM_AT_LIT(node->at, "pattern");
-    if (!yyjson_is_str(val(rule->value)))
+    if (!yyjson_is_str(dgm_schema_plain(rule->value)))
         return dgm_fail(err, DGM_BAD_PARAMS, at, "expected a string, got %s",
                         dgm_json_type(rule->value));
     rule->patterns = dgm_new(a, dgm_schema_pattern *);
@@ -275,14 +277,15 @@ DGM_SCHEMA_CHECK(pattern)
         return true;
     dgm_str pattern = dgm_schema_quote(run, rule->value);
     dgm_str got = dgm_schema_quote(run, visit->value);
-    return dgm_schema_mistake(run, visit->at, "expected text that matches the pattern %.*s, got %.*s",
+    return dgm_schema_mistake(run, visit->at,
+                              "expected text that matches the pattern %.*s, got %.*s",
                               DGM_P(pattern), DGM_P(got));
 }
 
 DGM_SCHEMA_COMPILE(bool)
 {
     (void)b;
-    if (!yyjson_is_bool(val(rule->value)))
+    if (!yyjson_is_bool(dgm_schema_plain(rule->value)))
         return dgm_fail(err, DGM_BAD_PARAMS,
                         DGM_AT(node->at, dgm_str_from(rule->keyword->names[0])),
                         "expected a boolean, got %s", dgm_json_type(rule->value));
@@ -292,10 +295,10 @@ DGM_SCHEMA_COMPILE(bool)
 DGM_SCHEMA_CHECK(unique_items)
 {
     size_t first, second;
-    if (!yyjson_get_bool(val(rule->value)) ||
+    if (!yyjson_get_bool(dgm_schema_plain(rule->value)) ||
         !dgm_schema_duplicate(run, visit->value, &first, &second))
         return !run->stop;
     return dgm_schema_mistake(run, visit->at,
-                              "the items %zu and %zu are equal; every item must be different", first,
-                              second);
+                              "the items %zu and %zu are equal; every item must be different",
+                              first, second);
 }

@@ -1,6 +1,6 @@
 /* test_schema_check.c - how mistakes read, what older drafts mean, numbers, URIs and patterns. The official suite is in tests/schema. */
-#include "support/check.h"
 #include "schema/schema_int.h"
+#include "support/check.h"
 
 static yyjson_val *parsed(dgm_arena *a, const char *text)
 {
@@ -36,7 +36,8 @@ static void check_mistakes(const char *schema, const char *value, const char *wa
 
 #define WEATHER                                                                                    \
     "{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\",\"minLength\":1},"         \
-    "\"unit\":{\"enum\":[\"C\",\"F\"]},\"days\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":7}}," \
+    "\"unit\":{\"enum\":[\"C\",\"F\"]},\"days\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":"  \
+    "7}},"                                                                                         \
     "\"required\":[\"city\"],\"additionalProperties\":false}"
 
 static void mistakes_read_like_sentences(void **state)
@@ -62,15 +63,18 @@ static void mistakes_read_like_sentences(void **state)
 static void alternatives_report_why_each_fails(void **state)
 {
     (void)state;
-    check_mistakes("{\"anyOf\":[{\"type\":\"string\"},{\"required\":[\"id\"],\"type\":\"object\"}]}",
-                   "{}",
-                   "the value fits none of 2 alternatives: (1) expected a string, got an object or (2) missing "
-                   "member \"id\"");
+    check_mistakes(
+        "{\"anyOf\":[{\"type\":\"string\"},{\"required\":[\"id\"],\"type\":\"object\"}]}", "{}",
+        "the value does not fit any of 2 alternatives: (1) expected a string, got an object or (2) "
+        "missing "
+        "member \"id\"");
     check_mistakes("{\"oneOf\":[{\"type\":\"integer\"},{\"minimum\":2}]}", "3",
                    "the value fits alternatives 1 and 2, but it must fit exactly one");
-    check_mistakes("{\"properties\":{\"a\":{\"anyOf\":[{\"type\":\"array\",\"items\":{\"type\":\"null\"}}]}}}",
-                   "{\"a\":[1]}", "/a/0: expected null, got a number");
-    check_mistakes("{\"not\":{\"const\":1}}", "1.0", "the value 1.0 is excluded by the schema (not)");
+    check_mistakes(
+        "{\"properties\":{\"a\":{\"anyOf\":[{\"type\":\"array\",\"items\":{\"type\":\"null\"}}]}}}",
+        "{\"a\":[1]}", "/a/0: expected null, got a number");
+    check_mistakes("{\"not\":{\"const\":1}}", "1.0",
+                   "the value 1.0 is excluded by the schema (not)");
 }
 
 static void lists_and_members_report_their_place(void **state)
@@ -106,11 +110,12 @@ static void at_most_eight_mistakes_are_reported(void **state)
 static void older_drafts_have_their_meaning(void **state)
 {
     (void)state;
-    check_mistakes("{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"$ref\":\"#/definitions/a\","
-                   "\"definitions\":{\"a\":{\"items\":[{\"type\":\"string\"}],\"additionalItems\":false}}}",
-                   "[1,2]",
-                   "/0: expected a string, got a number\n/1: no value is allowed here");
-    check_mistakes("{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"dependencies\":{\"a\":[\"b\"]}}",
+    check_mistakes(
+        "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"$ref\":\"#/definitions/a\","
+        "\"definitions\":{\"a\":{\"items\":[{\"type\":\"string\"}],\"additionalItems\":false}}}",
+        "[1,2]", "/0: expected a string, got a number\n/1: no value is allowed here");
+    check_mistakes("{\"$schema\":\"http://json-schema.org/draft-07/"
+                   "schema#\",\"dependencies\":{\"a\":[\"b\"]}}",
                    "{\"a\":1}", "missing member \"b\", which \"a\" needs");
 }
 
@@ -138,7 +143,8 @@ static void invalid_schemas_are_refused_with_their_place(void **state)
          "invalid regular expression \"\\C\": using \\C is disabled by the application"},
         {"{\"$ref\":\"#/$defs/a\"}", "/$ref", "the reference \"#/$defs/a\" leads to no schema"},
         {"{\"$ref\":\"https://example.com/a\"}", "/$ref",
-         "the reference \"https://example.com/a\" leads out of the schema: remote schemas are not loaded. Copy it "
+         "the reference \"https://example.com/a\" leads out of the schema: remote schemas are not "
+         "loaded. Copy it "
          "into $defs"},
         {"{\"$defs\":{\"a\":{\"$id\":\"x\"},\"b\":{\"$id\":\"x\"}}}", "/$defs/b/$id",
          "the $id \"x\" is used twice"},
@@ -175,7 +181,8 @@ static void the_meta_schema_is_there(void **state)
     check_mistakes(META, "{\"properties\":{\"a\":{\"minLength\":-1}}}",
                    "/properties/a/minLength: expected a number of at least 0, got -1");
     check_mistakes(META, "{\"$anchor\":\"1x\"}",
-                   "/$anchor: expected text that matches the pattern \"^[A-Za-z_][-A-Za-z0-9._]*$\", got \"1x\"");
+                   "/$anchor: expected text that matches the pattern "
+                   "\"^[A-Za-z_][-A-Za-z0-9._]*$\", got \"1x\"");
 }
 
 static void numbers_are_exact(void **state)
@@ -197,10 +204,10 @@ static void numbers_are_exact(void **state)
         {"7e400", "7", 1, true},
         {"1e400", "0.0000000000000000000000000000000016", 1, true},
         {"1e-7", "1e-6", -1, false},
-        {"30000000000000000000000000000000000000000", "10000000000000000000000000000000000000001", 1,
-         false},
-        {"30000000000000000000000000000000000000003", "10000000000000000000000000000000000000001", 1,
-         true},
+        {"30000000000000000000000000000000000000000", "10000000000000000000000000000000000000001",
+         1, false},
+        {"30000000000000000000000000000000000000003", "10000000000000000000000000000000000000001",
+         1, true},
         {"1e999999999999999999999", "1e999999999999999999998", 0, true}, /* as large as we count */
     };
     (void)state;
@@ -254,14 +261,28 @@ static void patterns_mean_what_ecma_says(void **state)
         const char *pattern, *text;
         bool matches;
     } rows[] = {
-        {"^a$", "a\n", false},          {"^.$", "\xE2\x80\xA8", false}, {"^.$", "\xF0\x9F\x98\x80", true},
-        {"^\\s$", "\xEF\xBB\xBF", true}, {"^[\\S]$", "\xC2\xA0", false}, {"^[^\\s]$", "x", true},
-        {"^\\S$", "\xC2\xA0", false},   {"^\\d$", "\xD9\xA1", false},   {"^\\w$", "\xC3\xA9", false},
-        {"^[[:alpha:]]$", "b]", false}, {"^[[:alpha:]]$", "a]", true},  {"^\\u00e9$", "\xC3\xA9", true},
-        {"^\\u{1F600}$", "\xF0\x9F\x98\x80", true}, {"^\\uD83D\\uDE00$", "\xF0\x9F\x98\x80", true},
-        {"^\\p{Script=Greek}$", "\xCE\xB1", true},  {"^\\p{gc=Letter}$", "\xCE\xB1", true},
-        {"^[\\p{Lu}.]+$", "A.B", true}, {"[]", "x", false},             {"^[^]$", "x", true},
-        {"(?=a)(?<n>a)\\k<n>", "aa", true}, {"b", "abc", true},         {"", "x", true},
+        {"^a$", "a\n", false},
+        {"^.$", "\xE2\x80\xA8", false},
+        {"^.$", "\xF0\x9F\x98\x80", true},
+        {"^\\s$", "\xEF\xBB\xBF", true},
+        {"^[\\S]$", "\xC2\xA0", false},
+        {"^[^\\s]$", "x", true},
+        {"^\\S$", "\xC2\xA0", false},
+        {"^\\d$", "\xD9\xA1", false},
+        {"^\\w$", "\xC3\xA9", false},
+        {"^[[:alpha:]]$", "b]", false},
+        {"^[[:alpha:]]$", "a]", true},
+        {"^\\u00e9$", "\xC3\xA9", true},
+        {"^\\u{1F600}$", "\xF0\x9F\x98\x80", true},
+        {"^\\uD83D\\uDE00$", "\xF0\x9F\x98\x80", true},
+        {"^\\p{Script=Greek}$", "\xCE\xB1", true},
+        {"^\\p{gc=Letter}$", "\xCE\xB1", true},
+        {"^[\\p{Lu}.]+$", "A.B", true},
+        {"[]", "x", false},
+        {"^[^]$", "x", true},
+        {"(?=a)(?<n>a)\\k<n>", "aa", true},
+        {"b", "abc", true},
+        {"", "x", true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -281,6 +302,7 @@ DGM_TEST_MAIN(dgm_test(mistakes_read_like_sentences), dgm_test(alternatives_repo
               dgm_test(lists_and_members_report_their_place),
               dgm_test(at_most_eight_mistakes_are_reported),
               dgm_test(older_drafts_have_their_meaning),
-              dgm_test(invalid_schemas_are_refused_with_their_place), dgm_test(the_schema_is_copied),
-              dgm_test(the_meta_schema_is_there), dgm_test(numbers_are_exact),
-              dgm_test(references_resolve_as_the_rfc_says), dgm_test(patterns_mean_what_ecma_says))
+              dgm_test(invalid_schemas_are_refused_with_their_place),
+              dgm_test(the_schema_is_copied), dgm_test(the_meta_schema_is_there),
+              dgm_test(numbers_are_exact), dgm_test(references_resolve_as_the_rfc_says),
+              dgm_test(patterns_mean_what_ecma_says))

@@ -56,9 +56,14 @@ static void references_to_themselves_end(void **state)
 
 static void patterns_that_explode_end(void **state)
 {
-    static const char *const patterns[] = {"^(a+)+$",        "^(a|aa)+$",      "^(a|a?)+$",
-                                           "(a*)*\\\\1b",    "(?:a{0,60000}){0,3}b", "(a*+)\\\\1\\\\1b",
-                                           "((a*)*)*b",      "(?=(a+))(?=(a+))\\\\1\\\\2b"};
+    static const char *const patterns[] = {"^(a+)+$",
+                                           "^(a|aa)+$",
+                                           "^(a|a?)+$",
+                                           "(a*)*\\\\1b",
+                                           "(?:a{0,60000}){0,3}b",
+                                           "(a*+)\\\\1\\\\1b",
+                                           "((a*)*)*b",
+                                           "(?=(a+))(?=(a+))\\\\1\\\\2b"};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_str value = repeated(a, "\"", "a", 20000, "!\"");
     (void)state;
@@ -80,8 +85,9 @@ static void all_patterns_of_a_check_share_its_steps(void **state)
     dgm_err err = {0};
     dgm_str value = repeated(a, "[\"aaaaaaaaaaaaaa!\"", ",\"aaaaaaaaaaaaaa!\"", 2000, "]");
     (void)state;
-    assert_int_equal(check_text(DGM_STR("{\"items\":{\"not\":{\"pattern\":\"^(a+)+$\"}}}"), value, &err),
-                     DGM_TOO_LARGE);
+    assert_int_equal(
+        check_text(DGM_STR("{\"items\":{\"not\":{\"pattern\":\"^(a+)+$\"}}}"), value, &err),
+        DGM_TOO_LARGE);
     assert_non_null(strstr(err.msg, "limit schema_steps"));
 }
 
@@ -97,9 +103,9 @@ static void large_values_of_simple_schemas_pass(void **state)
     assert_int_equal(check_text(DGM_STR("{\"pattern\":\"^[a-z]+$\",\"maxLength\":2000000}"),
                                 repeated(a, "\"", "a", 1000000, "\""), &err),
                      DGM_OK);
-    assert_int_equal(check_text(DGM_STR("{\"uniqueItems\":true}"),
-                                repeated(a, "[1", ",1", 100000, "]"), &err),
-                     DGM_BAD_PARAMS);
+    assert_int_equal(
+        check_text(DGM_STR("{\"uniqueItems\":true}"), repeated(a, "[1", ",1", 100000, "]"), &err),
+        DGM_BAD_PARAMS);
 }
 
 static void large_numbers_end(void **state)

@@ -34,12 +34,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dgm_schema *s = NULL;
     dgm_err err = {0};
     size_t i, n;
-    if (size < 64 << 10 && dgm_json_read(a, (dgm_str){(const char *)data, size}, DGM_MAX_OBJECT_BYTES,
-                                         "object_bytes", &root, NULL) == DGM_OK) {
+    if (size < 64 << 10 &&
+        dgm_json_read(a, (dgm_str){(const char *)data, size}, DGM_MAX_OBJECT_BYTES, "object_bytes",
+                      &root, NULL) == DGM_OK) {
         yyjson_val *schema = yyjson_is_arr(root) ? yyjson_arr_get_first(root) : root;
         if (schema && dgm_schema_compile(schema, &s, &err) == DGM_OK) {
             check_value(s, root);
-            yyjson_arr_foreach(root, i, n, value) check_value(s, value);
+            yyjson_arr_foreach (root, i, n, value)
+                check_value(s, value);
         } else {
             must(!schema || (!s && err.msg[0]));
         }

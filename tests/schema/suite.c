@@ -76,8 +76,9 @@ static void run_group(const char *file, yyjson_val *group)
     dgm_code rc = dgm_schema_compile(yyjson_obj_get(group, "schema"), &s, &err);
     if (is_remote)
         report(file, name, DGM_STR("is refused"),
-               rc == DGM_BAD_PARAMS && strstr(err.msg, "remote schemas are not loaded"), NULL, err.msg);
-    yyjson_arr_foreach(yyjson_obj_get(group, "tests"), i, n, test) {
+               rc == DGM_BAD_PARAMS && strstr(err.msg, "remote schemas are not loaded"), NULL,
+               err.msg);
+    yyjson_arr_foreach (yyjson_obj_get(group, "tests"), i, n, test) {
         dgm_str description = dgm_json_str_member(test, "description");
         const char *skip = skip_reason(file, name, description);
         if (s && !skip)
@@ -111,11 +112,13 @@ static void run_file(const char *path)
     char *text = read_file(path, &size);
     snprintf(name, sizeof name, "%s", slash ? slash + 1 : path);
     name[strcspn(name, ".")] = '\0';
-    if (dgm_json_read(a, (dgm_str){text, size}, DGM_MAX_OBJECT_BYTES, "object_bytes", &root, &err)) {
+    if (dgm_json_read(a, (dgm_str){text, size}, DGM_MAX_OBJECT_BYTES, "object_bytes", &root,
+                      &err)) {
         fprintf(stderr, "%s: %s\n", path, err.msg);
         exit(1);
     }
-    yyjson_arr_foreach(root, i, n, group) run_group(name, group);
+    yyjson_arr_foreach (root, i, n, group)
+        run_group(name, group);
     free(text);
 }
 
