@@ -9,7 +9,7 @@
 /* The sizes of a class are rounded up to its bytes, which are those that malloc has in a chunk of 16 k bytes. */
 #define STEP 16
 #define CLASS_OF(n) (((n) + STEP / 2 - 1) / STEP)
-#define CLASS_BYTES(k) ((k) * STEP + STEP / 2)
+#define CLASS_BYTES(k) ((k)*STEP + STEP / 2)
 #define N_CLASSES (CLASS_OF(DGM_SPARE_BLOCK_BYTES) + 1)
 
 /* So many allocations that find no block free the largest one. */
@@ -27,8 +27,8 @@ struct spare_list {
 
 struct spare_cache {
     size_t bytes, max_bytes;
-    size_t misses;   /* allocations of a class that has no block */
-    size_t largest;  /* no larger class has a block */
+    size_t misses;  /* allocations of a class that has no block */
+    size_t largest; /* no larger class has a block */
     struct spare_list lists[N_CLASSES];
 };
 

@@ -168,7 +168,10 @@ static void misses_free_retained_blocks(void **state)
         dgm_spare_free(stay[i], 500);
 }
 
-#define WITH_CACHE(fn) {#fn, fn, open_cache, close_cache, NULL}
+#define WITH_CACHE(fn)                                                                             \
+    {                                                                                              \
+#fn, fn, open_cache, close_cache, NULL                                                     \
+    }
 
 DGM_TEST_MAIN(WITH_CACHE(a_freed_block_is_used_again_for_its_size), WITH_CACHE(every_size_has_room),
               WITH_CACHE(no_more_than_the_limit_is_retained),

@@ -251,7 +251,8 @@ void dgm_log_reader_close(dgm_log_reader *r)
         r->next->prev = r->prev;
     atomic_fetch_sub(&r->log->loops[loop->index].n, 1);
     dgm_log_unref(r->log);
-    if (r->turn.next) /* most are closed in the turn that opened them: its end frees them without a search */
+    if (r->turn
+            .next) /* most are closed in the turn that opened them: its end frees them without a search */
         r->turn = (dgm_loop_turn){.next = r->turn.next, .fn = free_reader, .arg = r};
     else
         free_reader(r);

@@ -290,8 +290,7 @@ static void conn_flush(void *arg)
         return;
     }
     dgm_out_close_chunk(&c->out);
-    if ((c->tls && c->out.n && !dgm_tls_write(c->tls, &c->out)) ||
-        conn_write(c) < 0) {
+    if ((c->tls && c->out.n && !dgm_tls_write(c->tls, &c->out)) || conn_write(c) < 0) {
         dgm_http_conn_lost(c);
         return;
     }

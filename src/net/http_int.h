@@ -139,9 +139,9 @@ struct dgm_http_exchange {
     };
     uint32_t borrowed; /* pieces on their way; they may lie in the arena */
     uint16_t n_also;
-    uint16_t status;    /* 0: there is no response yet */
-    uint8_t state;      /* enum http_exchange_state */
-    bool forgotten;     /* the request */
+    uint16_t status; /* 0: there is no response yet */
+    uint8_t state;   /* enum http_exchange_state */
+    bool forgotten;  /* the request */
     bool is_head, is_http10, chunked, no_body, keep_alive;
     bool above;                                       /* the mark: on_room will be called */
     bool reported_gone, reported_fin, reported_drain; /* to the watcher */
