@@ -145,7 +145,8 @@ static void start_invoking(struct env *e, void **state)
 {
     backend_of_agents = &invoking;
     seen[0] = child_task[0] = child_context[0] = parent_of_child[0] = 0;
-    n_events = n_ends = deepest = n_canceled_children = 0;
+    n_events = 0;
+    n_ends = deepest = n_canceled_children = 0;
     sem_init(&was_seen, 0, 0);
     start_env(e, state, 0);
 }
