@@ -31,7 +31,7 @@ struct mock_request {
 static dgm_str mock_content(dgm_arena *a, const yyjson_val *message)
 {
     yyjson_val *content = dgm_json_get(message, DGM_STR("content")), *part;
-    dgm_str all = {0};
+    dgm_str all = DGM_STR("");
     size_t i, n;
     if (yyjson_is_str(content))
         return dgm_json_str(content);
@@ -360,7 +360,7 @@ static void mock_script_results(struct mock_script *s, const struct mock_request
 
 void dgm_mock_write_script(struct mock_script *s, const yyjson_val *request, unsigned attempt)
 {
-    struct mock_request r = {.arena = s->arena, .request = request};
+    struct mock_request r = {.arena = s->arena, .request = request, .text = DGM_STR("")};
     mock_read_request(&r);
     dgm_str step = mock_step(r.text, r.n_rounds), rest = step;
     enum mock_command command = mock_command_of(mock_word(&rest));
