@@ -183,7 +183,8 @@ static void a_message_reaches_a_run_at_work(void **state)
     check_order(first);
     read_all(&e, second, 1);
     assert_true(second->n > 0 && second->records[0]->head.seq > second->first_seq);
-    assert_int_equal(second->records[second->n - 1]->head.seq, first->records[first->n - 1]->head.seq);
+    assert_int_equal(second->records[second->n - 1]->head.seq,
+                     first->records[first->n - 1]->head.seq);
     assert_int_equal(n_started, 1);
     find_turn(&e, "run-1");
     assert_int_equal(last_seq, second->first_seq - 1);

@@ -69,7 +69,7 @@ static void mock_add(struct mock_script *s, enum mock_kind kind, dgm_str text)
 
 static void mock_add_call(struct mock_script *s, dgm_str name, dgm_str arguments)
 {
-    mock_add(s, MOCK_CALL, name);
+    mock_add(s, MOCK_CALL, name.n ? name : DGM_STR("unnamed"));
     s->pieces[s->n - 1].arguments = arguments.n ? arguments : DGM_STR("{}");
 }
 
@@ -192,7 +192,7 @@ static void mock_script_calls(struct mock_script *s, dgm_str text)
     do {
         dgm_str name = mock_word(&text);
         size_t n = mock_object_length(text);
-        mock_add_call(s, name.n ? name : DGM_STR("unnamed"), (dgm_str){text.p, n});
+        mock_add_call(s, name, (dgm_str){text.p, n});
         text = (dgm_str){text.p + n, text.n - n};
     } while (mock_command_of(mock_word(&text)) == COMMAND_CALL);
     mock_add(s, MOCK_FINISH, DGM_STR("tool_calls"));
