@@ -62,7 +62,7 @@ void dgm_model_opaque_add_item(dgm_model_opaque *o, const yyjson_val *item)
     } else if (is_call) {
         dgm_buf_add_lit(&o->items, "{\"call\":");
         dgm_json_put_str(&o->items, dgm_json_str_member(item, "call_id"));
-        dgm_buf_add_char(&o->items, '}');
+        dgm_buf_printf(&o->items, ",\"index\":%zu}", o->n_call_items++);
     } else {
         dgm_buf_add_lit(&o->items, "{\"message\":true");
         if (phase.n) {
@@ -91,11 +91,13 @@ void dgm_model_opaque_add_items(dgm_model_opaque *o, const yyjson_val *value)
 void dgm_model_opaque_add_call(dgm_model_opaque *o, dgm_str id, bool is_custom,
                                const dgm_json *extra)
 {
+    size_t index = o->n_calls++;
     if (!is_custom && !extra)
         return;
     opaque_next(&o->calls);
     dgm_buf_add_lit(&o->calls, "{\"id\":");
     dgm_json_put_str(&o->calls, id);
+    dgm_buf_printf(&o->calls, ",\"index\":%zu", index);
     if (is_custom)
         dgm_buf_add_lit(&o->calls, ",\"custom\":true");
     if (extra) {

@@ -53,44 +53,53 @@ static const dgm_json *make_text(struct model_writing *w, const char *text)
     return dgm_json_make_string(w->arena, dgm_str_from(text));
 }
 
-/* The entry of a call in `opaque`; NULL: it has none. */
-static yyjson_val *find_opaque_call(yyjson_val *opaque, dgm_str id)
+static bool has_index(yyjson_val *entry, size_t index)
 {
-    yyjson_val *calls = dgm_json_get(opaque, DGM_STR("calls")), *e;
+    yyjson_val *v = dgm_json_get(entry, DGM_STR("index"));
+    int64_t n;
+    return v && dgm_json_int(v, &n) && n >= 0 && (size_t)n == index;
+}
+
+/* The entry of a call in `opaque`, by its id, or, if it was given another one, by its place. NULL: it has none. */
+static yyjson_val *find_opaque_call(yyjson_val *opaque, dgm_str id, size_t index)
+{
+    yyjson_val *calls = dgm_json_get(opaque, DGM_STR("calls")), *e, *at_index = NULL;
     size_t i, n;
     yyjson_arr_foreach (calls, i, n, e) {
         if (dgm_str_eq(dgm_json_str_member(e, "id"), id))
             return e;
+        if (has_index(e, index))
+            at_index = e;
     }
-    return NULL;
+    return at_index;
 }
 
-static bool is_custom_call(yyjson_val *opaque, dgm_str id)
+static bool is_custom_call(yyjson_val *opaque, dgm_str id, size_t index)
 {
-    return yyjson_is_true(dgm_json_get(find_opaque_call(opaque, id), DGM_STR("custom")));
+    return yyjson_is_true(dgm_json_get(find_opaque_call(opaque, id, index), DGM_STR("custom")));
 }
 
 static dgm_canon_call make_call(struct model_writing *w, yyjson_val *opaque,
-                                const dgm_content_call *from)
+                                const dgm_content_call *from, size_t index)
 {
-    yyjson_val *extra = dgm_json_get(find_opaque_call(opaque, from->call_id), DGM_STR("extra"));
+    yyjson_val *entry = find_opaque_call(opaque, from->call_id, index);
+    yyjson_val *extra = dgm_json_get(entry, DGM_STR("extra")), *key, *value;
+    bool is_chat = w->request->api == DGM_MODEL_CHAT;
     dgm_canon_call call = {.id = from->call_id,
                            .name = from->name,
                            .arguments = dgm_content_arguments(w->arena, from->arguments)};
-    dgm_extra *x = NULL;
-    yyjson_val *key, *value;
+    dgm_extra *x = dgm_new(w->arena, dgm_extra);
     size_t i, n;
-    if (is_custom_call(opaque, from->call_id))
-        call.extra = x = (dgm_extra *)(uintptr_t)make_extra(
-            w, "type",
-            make_text(w, w->request->api == DGM_MODEL_CHAT ? "custom" : "custom_tool_call"));
-    yyjson_obj_foreach (extra, i, n, key, value) {
-        const char *name = dgm_arena_dup(w->arena, dgm_json_str(key)).p;
-        if (x)
-            dgm_request_set(w->arena, x, name, value);
-        else
-            call.extra = x = (dgm_extra *)(uintptr_t)make_extra(w, name, value);
-    }
+    x->format = dgm_model_codec(w->request->api)->format;
+    bool is_custom = is_custom_call(opaque, from->call_id, index);
+    dgm_str input = dgm_json_str_member(from->arguments, "input");
+    if (is_custom && input.p) /* tools that want an object got it as {"input":...} */
+        call.arguments = input;
+    if (is_custom)
+        dgm_request_set(w->arena, x, "type", make_text(w, is_chat ? "custom" : "custom_tool_call"));
+    yyjson_obj_foreach (extra, i, n, key, value)
+        dgm_request_set(w->arena, x, dgm_arena_dup(w->arena, dgm_json_str(key)).p, value);
+    call.extra = x->n ? x : NULL;
     return call;
 }
 
@@ -115,8 +124,10 @@ static const dgm_content_result *find_result(struct model_writing *w, size_t i, 
     return NULL;
 }
 
-static void add_result(struct model_writing *w, size_t i, yyjson_val *opaque, dgm_str id)
+/* k: of the call in its message i. */
+static void add_result(struct model_writing *w, size_t i, yyjson_val *opaque, size_t k)
 {
+    dgm_str id = w->contents[i].calls.at[k].call_id;
     const dgm_content_result *result = find_result(w, i, id);
     dgm_canon_message *m = writing_add(w, DGM_CANON_TOOL);
     dgm_str text = result ? dgm_content_value_text(w->arena, result->output)
@@ -124,18 +135,19 @@ static void add_result(struct model_writing *w, size_t i, yyjson_val *opaque, dg
     m->tool_call_id = id;
     m->content =
         (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = text.p ? text : DGM_STR("")};
-    if (w->request->api == DGM_MODEL_RESPONSES && is_custom_call(opaque, id))
+    if (w->request->api == DGM_MODEL_RESPONSES && is_custom_call(opaque, id, k))
         m->extra = make_extra(w, "type", make_text(w, "custom_tool_call_output"));
 }
 
 /* ---- turns of the model ------------------------------------------------------------------------------------------- */
 
+/* n calls from `first` on. */
 static void writing_add_calls(struct model_writing *w, yyjson_val *opaque, const dgm_content *c,
-                              dgm_canon_message *m)
+                              size_t first, size_t n, dgm_canon_message *m)
 {
-    m->tool_calls.at = dgm_new_n(w->arena, dgm_canon_call, c->calls.n);
-    for (size_t i = 0; i < c->calls.n; i++)
-        m->tool_calls.at[m->tool_calls.n++] = make_call(w, opaque, &c->calls.at[i]);
+    m->tool_calls.at = dgm_new_n(w->arena, dgm_canon_call, n);
+    for (size_t i = first; i < first + n; i++)
+        m->tool_calls.at[m->tool_calls.n++] = make_call(w, opaque, &c->calls.at[i], i);
 }
 
 static bool has_text(const dgm_content *c)
@@ -155,45 +167,61 @@ static void add_chat_turn(struct model_writing *w, yyjson_val *opaque, const dgm
     dgm_canon_message *m = writing_add(w, DGM_CANON_ASSISTANT);
     m->content = c->content;
     if (c->calls.n)
-        writing_add_calls(w, opaque, c, m);
+        writing_add_calls(w, opaque, c, 0, c->calls.n, m);
     if (details)
         m->extra = make_extra(w, "reasoning_details", details);
 }
 
-/* responses: the items in the order in which they came. */
+/* The call that an item is the place of; c->calls.n: the item is not a call, or the call is not there. */
+static size_t find_call_of_item(const dgm_content *c, yyjson_val *item, const bool *is_written)
+{
+    dgm_str id = dgm_json_str_member(item, "call");
+    size_t at_index = c->calls.n;
+    for (size_t k = 0; id.n && k < c->calls.n; k++) {
+        if (!is_written[k] && dgm_str_eq(c->calls.at[k].call_id, id))
+            return k;
+        if (!is_written[k] && has_index(item, k))
+            at_index = k;
+    }
+    return at_index;
+}
+
+static void add_item(struct model_writing *w, yyjson_val *opaque, const dgm_content *c,
+                     yyjson_val *item, bool *is_written)
+{
+    bool *has_written_text = &is_written[c->calls.n];
+    bool is_text = yyjson_is_true(dgm_json_get(item, DGM_STR("message")));
+    size_t k = find_call_of_item(c, item, is_written);
+    if (k < c->calls.n) {
+        writing_add_calls(w, opaque, c, k, 1, writing_add(w, DGM_CANON_ASSISTANT));
+        is_written[k] = true;
+    } else if (is_text && !*has_written_text) {
+        yyjson_val *phase = dgm_json_get(item, DGM_STR("phase"));
+        dgm_canon_message *m = writing_add(w, DGM_CANON_ASSISTANT);
+        m->content = c->content;
+        m->extra = phase ? make_extra(w, "phase", phase) : NULL;
+        *has_written_text = true;
+    } else if (!is_text && !dgm_json_get(item, DGM_STR("call"))) {
+        dgm_canon_message *m = writing_add(w, DGM_CANON_ACTIVITY);
+        m->activity_type = DGM_STR(DGM_RESPONSES_ITEM);
+        m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_OBJECT, .object = item};
+    }
+}
+
+/* responses: the items in the order in which they came, then whatever has no place among them. */
 static void add_items(struct model_writing *w, yyjson_val *opaque, const dgm_content *c)
 {
     yyjson_val *items = dgm_json_get(opaque, DGM_STR("items")), *e;
-    size_t i, n, k;
-    bool has_written_text = !has_text(c);
-    bool *is_written = dgm_new_n(w->arena, bool, c->calls.n + 1);
-    yyjson_arr_foreach (items, i, n, e) {
-        dgm_str call_id = dgm_json_str_member(e, "call");
-        bool is_text = yyjson_is_true(dgm_json_get(e, DGM_STR("message")));
-        for (k = 0; k < c->calls.n && !dgm_str_eq(c->calls.at[k].call_id, call_id);)
-            k++;
-        if (call_id.n && k < c->calls.n && !is_written[k]) {
-            dgm_content one = {.calls = {&c->calls.at[k], 1}};
-            writing_add_calls(w, opaque, &one, writing_add(w, DGM_CANON_ASSISTANT));
-            is_written[k] = true;
-        } else if (is_text && !has_written_text) {
-            yyjson_val *phase = dgm_json_get(e, DGM_STR("phase"));
-            dgm_canon_message *m = writing_add(w, DGM_CANON_ASSISTANT);
-            m->content = c->content;
-            m->extra = phase ? make_extra(w, "phase", phase) : NULL;
-            has_written_text = true;
-        } else if (!call_id.n && !is_text) {
-            dgm_canon_message *m = writing_add(w, DGM_CANON_ACTIVITY);
-            m->activity_type = DGM_STR(DGM_RESPONSES_ITEM);
-            m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_OBJECT, .object = e};
-        }
-    }
-    if (!has_written_text)
+    size_t i, n;
+    bool *is_written = dgm_new_n(w->arena, bool, c->calls.n + 1); /* the last one: the text */
+    is_written[c->calls.n] = !has_text(c);
+    yyjson_arr_foreach (items, i, n, e)
+        add_item(w, opaque, c, e, is_written);
+    if (!is_written[c->calls.n])
         writing_add(w, DGM_CANON_ASSISTANT)->content = c->content;
-    for (k = 0; k < c->calls.n; k++) {
-        dgm_content one = {.calls = {&c->calls.at[k], 1}};
+    for (size_t k = 0; k < c->calls.n; k++) {
         if (!is_written[k])
-            writing_add_calls(w, opaque, &one, writing_add(w, DGM_CANON_ASSISTANT));
+            writing_add_calls(w, opaque, c, k, 1, writing_add(w, DGM_CANON_ASSISTANT));
     }
 }
 
@@ -220,7 +248,7 @@ static void add_turn(struct model_writing *w, size_t i)
     else
         add_items(w, opaque, c);
     for (size_t k = 0; k < c->calls.n; k++)
-        add_result(w, i, opaque, c->calls.at[k].call_id);
+        add_result(w, i, opaque, k);
 }
 
 static dgm_code write_messages(struct model_writing *w, dgm_err *err)

@@ -194,9 +194,10 @@ static void chat_gets_signatures_and_reasoning_back(void **state)
         .model = DGM_STR("m"),
         .sends_reasoning = true,
         .messages = read_messages(
-            a, "[" CALLS ",'metadata':{'" DGM_META_MODEL "':{'api':'chat','reasoning':'hm',"
-               "'details':[{'data':'x'}],'calls':[{'id':'c1','extra':{'extra_content':{'google':{"
-               "'thought_signature':'s'}}}},{'id':'c2','custom':true}]}}}," RESULTS "]")};
+            a,
+            "[" CALLS ",'metadata':{'" DGM_META_MODEL "':{'api':'chat','reasoning':'hm',"
+            "'details':[{'data':'x'}],'calls':[{'id':'c1','extra':{'extra_content':{'google':{"
+            "'thought_signature':'s'}}}},{'id':'old','index':1,'custom':true}]}}}," RESULTS "]")};
     const char *common =
         "{'model':'m','messages':[{'role':'assistant','content':'I look.','reasoning_content':'hm',"
         "'tool_calls':[{'id':'c1','type':'function','function':{'name':'find','arguments':"
@@ -218,7 +219,8 @@ static void responses_gets_encrypted_items_back_in_their_places(void **state)
         .is_whole = true,
         .messages = read_messages(
             a, "[" CALLS ",'metadata':{'" DGM_META_MODEL "':{'api':'responses','items':[{'type':"
-               "'reasoning','id':'rs_1','summary':[],'encrypted_content':'x'},{'call':'c2'},{"
+               "'reasoning','id':'rs_1','summary':[],'encrypted_content':'x'},{'call':'old','index'"
+               ":1},{"
                "'message':true,'phase':'commentary'}],'calls':[{'id':'c2','custom':true}]}}},"
                "" RESULTS "]")};
     check_request(
@@ -235,6 +237,24 @@ static void responses_gets_encrypted_items_back_in_their_places(void **state)
 }
 
 /* A server that did not make the values must not get them. */
+static void custom_tools_get_their_text_back(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    (void)state;
+    dgm_model_request r = {
+        .model = DGM_STR("m"),
+        .is_whole = true,
+        .messages = read_messages(
+            a, "[{'messageId':'a','role':'ROLE_AGENT','parts':[{'data':{'tool_calls':[{'call_id':"
+               "'c1','name':'sql','arguments':{'input':'SELECT 1'}}]}}],'metadata':{"
+               "'" DGM_META_MODEL "':{'api':'chat','calls':[{'id':'c1','custom':true}]}}}," RESULTS
+               "]")};
+    check_request(a, &r,
+                  "{'model':'m','messages':[{'role':'assistant','content':'','tool_calls':[{'id':"
+                  "'c1','type':'custom','custom':{'name':'sql','input':'SELECT 1'}}]},{'role':"
+                  "'tool','tool_call_id':'c1','content':'{\\'n\\': 1}'}],'stream':false}");
+}
+
 static void values_of_another_server_are_not_sent(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -443,6 +463,7 @@ DGM_TEST_MAIN(dgm_test(chat_request_has_tools_and_parameters),
               dgm_test(calls_without_results_and_results_without_calls_are_repaired),
               dgm_test(chat_gets_signatures_and_reasoning_back),
               dgm_test(responses_gets_encrypted_items_back_in_their_places),
+              dgm_test(custom_tools_get_their_text_back),
               dgm_test(values_of_another_server_are_not_sent),
               dgm_test(parameters_of_both_apis_are_found), dgm_test(errors_are_classified),
               dgm_test(rejected_members_are_found), dgm_test(retry_after_is_seconds_or_a_date),
