@@ -206,6 +206,14 @@
 /* "note_bytes": what is stored for a caller besides tasks: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
 
+/* "run_note_bytes": a text that an agent stores for later runs: the state of an agent loop has the whole conversation. */
+#define DGM_MAX_RUN_NOTE_BYTES ((size_t)16 << 20)
+
+/* "invoke_depth": tasks of this server, each invoked by the one before; against agents that invoke each other for ever. */
+#define DGM_MAX_INVOKE_DEPTH 8
+/* "invoked": agents that one run has invoked and that have not ended; more than any model calls at once. */
+#define DGM_MAX_INVOKED 64
+
 /* "service_state_bytes": the shared state of an AG-UI service that is stored for the next turn. Each patch of it copies it. */
 #define DGM_MAX_SERVICE_STATE_BYTES ((size_t)64 << 10)
 
