@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "canon/events_to_messages.h"
+#include "canon/interrupts.h"
 #include "canon/message_content.h"
 #include "canon/records_to_events.h"
 #include "model/guard.h"
@@ -192,6 +193,18 @@ static void move_resume(dgm_arena *a, dgm_canon_input *input)
     input->resume = (dgm_canon_resumes){0};
 }
 
+/* The decision about the request for approval that an interrupt of the service is; NULL: it is none, or there is none. */
+static const dgm_json *approval_payload(const dgm_service_turn *turn, dgm_arena *a, yyjson_val *it)
+{
+    dgm_approval_request request;
+    yyjson_val *own = dgm_json_get(dgm_json_get(it, DGM_STR("metadata")), DGM_STR("approval"));
+    if (own && dgm_approval_request_read(own, &request))
+        return dgm_service_approval_payload(turn, a, request.id);
+    return dgm_json_get(it, DGM_STR("toolCallId"))
+               ? dgm_service_approval_payload(turn, a, dgm_json_str_member(it, "id"))
+               : NULL;
+}
+
 /* What an AG-UI caller sends as `resume` names our interrupts. There is one of ours for all of the service's. */
 static void request_add_resume(const dgm_service_turn *turn, dgm_arena *a, yyjson_val *open,
                                dgm_canon_input *input)
@@ -206,7 +219,9 @@ static void request_add_resume(const dgm_service_turn *turn, dgm_arena *a, yyjso
         r->status = dgm_str_is(dgm_json_str_member(first, "status"), "cancelled")
                         ? DGM_CANON_DISMISSED
                         : DGM_CANON_RESOLVED;
-        if (r->status == DGM_CANON_RESOLVED && yyjson_is_obj(first))
+        if ((r->payload = approval_payload(turn, a, e)))
+            r->status = DGM_CANON_RESOLVED;
+        else if (r->status == DGM_CANON_RESOLVED && yyjson_is_obj(first))
             r->payload = dgm_json_get(first, DGM_STR("payload"));
         else if (r->status == DGM_CANON_RESOLVED)
             r->payload = answer_in_message(a, turn->message, r->interrupt_id);
