@@ -7,6 +7,8 @@
  */
 #include "loop/llm_loop_int.h"
 
+#include "model/approval.h"
+
 #define QUESTION_BYTES ((size_t)16 << 10)
 
 const dgm_llm_builtin dgm_llm_ask_user = {
@@ -36,41 +38,7 @@ const dgm_llm_builtin dgm_llm_request_auth = {
     .kind = DGM_LLM_TOOL_REQUEST_AUTH,
 };
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
-
-const char *const dgm_llm_yes_words[] = {"yes", "y", "approve", "approved", "allow", NULL};
-const char *const dgm_llm_no_words[] = {"no",   "n",      "reject",  "rejected",
-                                        "deny", "denied", "decline", NULL};
-
-static bool llm_is_one_of(dgm_str text, const char *const *words)
-{
-    for (; *words; words++) {
-        if (dgm_str_eq_nocase(text, dgm_str_from(*words)))
-            return true;
-    }
-    return false;
-}
-
-dgm_llm_word dgm_llm_word_of(dgm_str text)
-{
-    while (text.n && strchr(" \t\r\n.!", text.p[text.n - 1]))
-        text.n--;
-    while (text.n && strchr(" \t\r\n", text.p[0]))
-        text = (dgm_str){text.p + 1, text.n - 1};
-    if (!text.n)
-        return DGM_LLM_NO_WORD;
-    if (llm_is_one_of(text, dgm_llm_yes_words))
-        return DGM_LLM_YES;
-    return llm_is_one_of(text, dgm_llm_no_words) ? DGM_LLM_NO : DGM_LLM_NO_WORD;
-}
-
 /* ---- what is asked ----------------------------------------------------------------------------------------------- */
-
-bool dgm_llm_is_data(const dgm_part *p, const char *type)
-{
-    return p->kind == DGM_PART_DATA &&
-           dgm_str_eq(dgm_json_str_member(p->data, "type"), dgm_str_from(type));
-}
 
 static struct llm_call *llm_first_in(dgm_llm_loop *l, enum llm_call_state one,
                                      enum llm_call_state other)
@@ -102,6 +70,17 @@ static bool llm_refuse_question(dgm_llm_loop *l, struct llm_call *c, dgm_str why
     return false;
 }
 
+static bool llm_are_choices(yyjson_val *list)
+{
+    yyjson_val *one;
+    size_t i, n;
+    yyjson_arr_foreach (list, i, n, one) {
+        if (!yyjson_is_str(one))
+            return false;
+    }
+    return yyjson_arr_size(list) > 0 && yyjson_arr_size(list) <= 100;
+}
+
 bool dgm_llm_read_question(dgm_llm_loop *l, struct llm_call *c)
 {
     const dgm_json *v = c->arguments;
@@ -112,7 +91,7 @@ bool dgm_llm_read_question(dgm_llm_loop *l, struct llm_call *c)
     c->question = dgm_llm_cut(
         l->turn, dgm_json_str_member(v, c->state == LLM_CALL_AUTH ? "reason" : "question"),
         QUESTION_BYTES);
-    c->choices = yyjson_arr_size(choices) && yyjson_arr_size(choices) <= 100 ? choices : NULL;
+    c->choices = llm_are_choices(choices) ? choices : NULL;
     c->schema = yyjson_is_obj(schema) ? schema : NULL;
     if (c->state == LLM_CALL_QUESTION)
         return c->question.n || llm_refuse_question(l, c, DGM_STR("The question is missing."));
@@ -147,61 +126,37 @@ void dgm_llm_on_question(dgm_llm_loop *l, const dgm_llm_question *q)
 
 /* ---- the question as a message ----------------------------------------------------------------------------------- */
 
-static dgm_part llm_data_part(dgm_json_build *b)
-{
-    dgm_json_build_close(b);
-    return (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_build_end(b)};
-}
-
-static dgm_json_build llm_start_data(dgm_llm_loop *l, const char *type, dgm_str id)
-{
-    dgm_json_build b = dgm_json_build_start(l->scratch);
-    dgm_json_build_object(&b, NULL);
-    dgm_json_build_lit(&b, "type", type);
-    dgm_json_build_str(&b, "id", id);
-    return b;
-}
-
 static void llm_add_part(dgm_message *m, dgm_part part)
 {
     m->parts.at[m->parts.n++] = part;
 }
 
-static dgm_str llm_approval_text(dgm_llm_loop *l, enum llm_ask how)
+static void llm_add_data(dgm_message *m, const dgm_json *data)
 {
-    dgm_arena *a = l->scratch;
-    dgm_str text = how == LLM_ASK_AGAIN ? DGM_STR("The answer was not understood. ") : DGM_STR("");
-    size_t n = 0, i = 0;
-    for (size_t k = 0; k < l->n_calls; k++)
-        n += l->calls[k].state == LLM_CALL_APPROVAL;
-    text = dgm_arena_join(a, text, n > 1 ? DGM_STR("May the tools ") : DGM_STR("May the tool "));
-    for (size_t k = 0; k < l->n_calls; k++) {
-        if (l->calls[k].state != LLM_CALL_APPROVAL)
-            continue;
-        if (i)
-            text = dgm_arena_join(a, text, i + 1 == n ? DGM_STR(" and ") : DGM_STR(", "));
-        text = dgm_arena_join(a, text, l->calls[k].name);
-        i++;
-    }
-    return dgm_arena_join(a, text, DGM_STR(" be called? Answer yes or no."));
+    llm_add_part(m, (dgm_part){.kind = DGM_PART_DATA, .data = data});
 }
 
 static void llm_ask_approvals(dgm_llm_loop *l, dgm_message *m, enum llm_ask how)
 {
-    llm_add_part(m, dgm_llm_text_part(llm_approval_text(l, how)));
+    dgm_approval_requests open = {dgm_new_n(l->scratch, dgm_approval_request, l->n_calls), 0};
     for (size_t i = 0; i < l->n_calls; i++) {
         const struct llm_call *c = &l->calls[i];
-        if (c->state != LLM_CALL_APPROVAL)
-            continue;
-        dgm_json_build b = llm_start_data(l, "approval-request", c->id);
-        dgm_json_build_str(&b, "tool", c->name);
-        dgm_json_build_value(&b, "arguments", c->arguments);
-        llm_add_part(m, llm_data_part(&b));
+        if (c->state == LLM_CALL_APPROVAL)
+            open.at[open.n++] =
+                (dgm_approval_request){.id = c->id, .tool = c->name, .arguments = c->arguments};
     }
+    dgm_str text = dgm_approval_question(l->scratch, &open);
+    if (how == LLM_ASK_AGAIN)
+        text = dgm_arena_join(l->scratch, DGM_STR("The answer was not understood. "), text);
+    llm_add_part(m, dgm_llm_text_part(text));
+    for (size_t i = 0; i < open.n; i++)
+        llm_add_data(m, dgm_approval_request_data(l->scratch, &open.at[i]));
 }
 
+/* The choices are in the text, too: not every client shows the data. */
 static void llm_ask_question(dgm_llm_loop *l, dgm_message *m, const struct llm_call *c)
 {
+    dgm_question q = {.text = c->question, .choices = c->choices, .schema = c->schema};
     dgm_str text = c->question;
     yyjson_val *choice;
     size_t i, n;
@@ -210,28 +165,20 @@ static void llm_ask_question(dgm_llm_loop *l, dgm_message *m, const struct llm_c
         text = dgm_arena_join(l->scratch, text, dgm_llm_value_text(l->scratch, choice));
     }
     llm_add_part(m, dgm_llm_text_part(text));
-    if (!c->choices && !c->schema)
-        return;
-    dgm_json_build b = llm_start_data(l, "question", c->id);
-    dgm_json_build_str(&b, "question", c->question);
-    dgm_json_build_value(&b, "choices", c->choices);
-    dgm_json_build_value(&b, "schema", c->schema);
-    llm_add_part(m, llm_data_part(&b));
+    if (c->choices || c->schema)
+        llm_add_data(m, dgm_question_data(l->scratch, &q));
 }
 
 static void llm_ask_auth(dgm_llm_loop *l, dgm_message *m, const struct llm_call *c)
 {
+    dgm_auth_request request = {.url = c->url, .scheme = c->scheme, .reason = c->question};
     dgm_str text = c->question.n ? c->question : DGM_STR("Authentication is required.");
     if (c->url.n) {
         text = dgm_arena_join(l->scratch, text, DGM_STR("\n"));
         text = dgm_arena_join(l->scratch, text, c->url);
     }
     llm_add_part(m, dgm_llm_text_part(text));
-    dgm_json_build b = llm_start_data(l, "auth-request", c->id);
-    dgm_json_build_str_if(&b, "url", c->url.n ? c->url : (dgm_str){0});
-    dgm_json_build_str_if(&b, "scheme", c->scheme.n ? c->scheme : (dgm_str){0});
-    dgm_json_build_str_if(&b, "reason", c->question.n ? c->question : (dgm_str){0});
-    llm_add_part(m, llm_data_part(&b));
+    llm_add_data(m, dgm_auth_request_data(l->scratch, &request));
 }
 
 static void llm_ask_caller(dgm_llm_loop *l, dgm_message *m)
@@ -250,7 +197,8 @@ static void llm_ask_caller(dgm_llm_loop *l, dgm_message *m)
         dgm_json_build_close(&b);
     }
     dgm_json_build_close(&b);
-    llm_add_part(m, llm_data_part(&b));
+    dgm_json_build_close(&b);
+    llm_add_data(m, dgm_json_build_end(&b));
 }
 
 /* The state is saved before the question is shown: an answer finds it. */
@@ -296,55 +244,35 @@ static void llm_reject_call(dgm_llm_loop *l, struct llm_call *c, dgm_str reason)
 }
 
 /* False: it is not a decision that counts. */
-static bool llm_decide(dgm_llm_loop *l, struct llm_call *c, const dgm_json *data, dgm_str text)
+static bool llm_decide(dgm_llm_loop *l, struct llm_call *c, const dgm_approval *approval,
+                       dgm_str text)
 {
-    yyjson_val *approved = dgm_json_get(data, DGM_STR("approved")),
-               *arguments = dgm_json_non_null(data, "arguments");
-    dgm_str reason = dgm_json_str_member(data, "reason"), why = {0};
-    if (!yyjson_is_bool(approved))
+    dgm_str why = {0};
+    if (approval->decision == DGM_UNDECIDED)
         return false;
-    if (yyjson_is_false(approved)) {
-        llm_reject_call(l, c, reason.n ? reason : text);
+    if (approval->decision == DGM_REJECTED) {
+        bool is_word = dgm_approval_of_text(text) != DGM_UNDECIDED;
+        llm_reject_call(l, c, approval->reason.n || is_word ? approval->reason : text);
         return true;
     }
-    if (arguments && !dgm_llm_arguments_fit(l, c->name, arguments, &why))
+    if (approval->arguments && !dgm_llm_arguments_fit(l, c->name, approval->arguments, &why))
         return false;
-    if (arguments)
-        c->arguments = dgm_json_copy(l->turn, arguments);
+    if (approval->arguments)
+        c->arguments = dgm_json_copy(l->turn, approval->arguments);
     c->state = LLM_CALL_READY;
     return true;
-}
-
-static struct llm_call *llm_decided_call(dgm_llm_loop *l, const dgm_json *data)
-{
-    dgm_str id = dgm_json_str_member(data, "id");
-    struct llm_call *c =
-        id.n ? dgm_llm_find_call(l, id) : llm_first_in(l, LLM_CALL_APPROVAL, LLM_CALL_APPROVAL);
-    return c && c->state == LLM_CALL_APPROVAL ? c : NULL;
 }
 
 static void llm_answer_approvals(dgm_llm_loop *l, const dgm_message *m)
 {
     dgm_str text = dgm_llm_text_of(l->scratch, m);
-    dgm_llm_word word = dgm_llm_word_of(text);
-    bool has_data = false, any = false;
-    for (size_t i = 0; i < m->parts.n; i++) {
-        const dgm_json *data = m->parts.at[i].data;
-        if (!dgm_llm_is_data(&m->parts.at[i], "approval"))
-            continue;
-        struct llm_call *c = llm_decided_call(l, data);
-        has_data = true;
-        any |= c && llm_decide(l, c, data, text);
-    }
-    for (size_t i = 0; i < l->n_calls && !has_data && word != DGM_LLM_NO_WORD; i++) {
+    bool any = false;
+    for (size_t i = 0; i < l->n_calls; i++) {
         struct llm_call *c = &l->calls[i];
         if (c->state != LLM_CALL_APPROVAL)
             continue;
-        if (word == DGM_LLM_YES)
-            c->state = LLM_CALL_READY;
-        else
-            llm_reject_call(l, c, (dgm_str){0});
-        any = true;
+        dgm_approval approval = dgm_message_approval(l->scratch, m, c->id);
+        any |= llm_decide(l, c, &approval, text);
     }
     if (any)
         dgm_llm_pump(l);
@@ -369,7 +297,7 @@ static void llm_answer_tool(dgm_llm_loop *l, struct llm_call *c, const dgm_messa
     dgm_str text = dgm_llm_text_of(l->scratch, m);
     const dgm_json *value = llm_first_data(m);
     dgm_str action = dgm_json_str_member(value, "action");
-    bool is_no = dgm_llm_word_of(text) == DGM_LLM_NO && (c->schema || c->url.n);
+    bool is_no = dgm_approval_of_text(text) == DGM_REJECTED && (c->schema || c->url.n);
     bool is_auth = c->state == LLM_CALL_AUTH;
     is_no |= dgm_str_is(action, "decline") || dgm_str_is(action, "cancel");
     c->has_answer = true;
@@ -397,7 +325,7 @@ static void llm_answer_user_question(dgm_llm_loop *l, struct llm_call *c, const 
 /* The text of the message may be a credential: the model does not get it. */
 static void llm_answer_auth(dgm_llm_loop *l, struct llm_call *c, const dgm_message *m)
 {
-    bool is_no = dgm_llm_word_of(dgm_llm_text_of(l->scratch, m)) == DGM_LLM_NO;
+    bool is_no = dgm_approval_of_text(dgm_llm_text_of(l->scratch, m)) == DGM_REJECTED;
     dgm_llm_finish_call(
         l, c,
         &(dgm_llm_result){

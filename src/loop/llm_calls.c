@@ -172,6 +172,22 @@ static const dgm_llm_tool *llm_find_tool(const dgm_llm_loop *l, dgm_str name)
     return NULL;
 }
 
+static bool llm_has_call(const dgm_message *m, dgm_str id)
+{
+    for (size_t i = 0; i < m->parts.n; i++) {
+        yyjson_val *call;
+        size_t k, n;
+        if (m->parts.at[i].kind != DGM_PART_DATA)
+            continue;
+        yyjson_arr_foreach (dgm_json_get(m->parts.at[i].data, DGM_STR(DGM_DATA_CALLS)), k, n,
+                            call) {
+            if (dgm_str_eq(dgm_json_str_member(call, "call_id"), id))
+                return true;
+        }
+    }
+    return false;
+}
+
 static bool llm_id_is_used(dgm_llm_loop *l, dgm_str id, size_t n_calls)
 {
     for (size_t i = 0; i < n_calls; i++) {
@@ -179,11 +195,8 @@ static bool llm_id_is_used(dgm_llm_loop *l, dgm_str id, size_t n_calls)
             return true;
     }
     for (size_t i = 0; i < l->messages.n; i++) {
-        dgm_strs ids = dgm_message_call_ids(l->scratch, &l->messages.at[i], LLM_MAX_CALLS);
-        for (size_t k = 0; k < ids.n; k++) {
-            if (dgm_str_eq(ids.at[k], id))
-                return true;
-        }
+        if (llm_has_call(&l->messages.at[i], id))
+            return true;
     }
     return false;
 }
@@ -345,7 +358,7 @@ static const dgm_json *llm_opaque(dgm_llm_loop *l, dgm_str opaque)
     if (!opaque.n || dgm_json_read(l->scratch, dgm_arena_dup(l->scratch, opaque),
                                    DGM_MAX_RECORD_BYTES, "record_bytes", &v, NULL))
         return NULL;
-    return dgm_json_object(l->scratch, &(dgm_member){DGM_STR("dragoman:model"), v}, 1);
+    return dgm_json_object(l->scratch, &(dgm_member){DGM_STR(DGM_META_MODEL), v}, 1);
 }
 
 void dgm_llm_check_calls(dgm_llm_loop *l, const dgm_llm_end *end)

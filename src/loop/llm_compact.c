@@ -16,13 +16,26 @@ static bool llm_is_too_much(const dgm_llm_loop *l)
            (o->compact_tokens && l->input_tokens > o->compact_tokens);
 }
 
+static void llm_map_part(dgm_map *calls, const dgm_json *data, size_t index)
+{
+    yyjson_val *call;
+    size_t i, n;
+    yyjson_arr_foreach (dgm_json_get(data, DGM_STR(DGM_DATA_CALLS)), i, n, call) {
+        dgm_str id = dgm_json_str_member(call, "call_id");
+        if (id.n)
+            dgm_map_put(calls, id, index);
+    }
+}
+
 /* Which message has a call: by its id. */
 static void llm_map_calls(dgm_llm_loop *l, dgm_map *calls)
 {
     for (size_t i = 0; i < l->messages.n; i++) {
-        dgm_strs ids = dgm_message_call_ids(l->scratch, &l->messages.at[i], LLM_MAX_CALLS);
-        for (size_t k = 0; k < ids.n; k++)
-            dgm_map_put(calls, ids.at[k], i);
+        const dgm_parts *parts = &l->messages.at[i].parts;
+        for (size_t k = 0; k < parts->n; k++) {
+            if (parts->at[k].kind == DGM_PART_DATA)
+                llm_map_part(calls, parts->at[k].data, i);
+        }
     }
 }
 

@@ -7,6 +7,8 @@
  */
 #include "loop/llm_loop_int.h"
 
+#include "model/approval.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,8 +158,9 @@ bool dgm_llm_input_fits(dgm_llm_loop *l, const dgm_message *m)
 /* Decisions and results that answer no open question: they may come twice, and they are not for the model. */
 static bool llm_is_late_answer(const dgm_part *p)
 {
-    return p->kind == DGM_PART_DATA &&
-           (dgm_llm_is_data(p, "approval") || dgm_json_get(p->data, DGM_STR(DGM_DATA_RESULTS)));
+    dgm_approval approval;
+    return p->kind == DGM_PART_DATA && (dgm_approval_read(p->data, &approval) ||
+                                        dgm_json_get(p->data, DGM_STR(DGM_DATA_RESULTS)));
 }
 
 bool dgm_llm_queue(dgm_llm_loop *l, const dgm_message *m)
@@ -292,6 +295,12 @@ static void llm_on_model_event(dgm_llm_loop *l, const dgm_llm_event *e)
     }
 }
 
+/* A driver that has loaded the loop for the next turn of a task may feed the message at once. */
+static dgm_code llm_on_first_message(dgm_llm_loop *l, const dgm_message *m)
+{
+    return llm_on_resumed(l, &(dgm_llm_start){.message = m});
+}
+
 static dgm_code llm_handle(dgm_llm_loop *l, const dgm_llm_event *e)
 {
     switch (e->kind) {
@@ -323,7 +332,9 @@ dgm_code dgm_llm_loop_step(dgm_llm_loop *l, const dgm_llm_event *event, dgm_llm_
     if (l->phase == LLM_OVER || (l->phase == LLM_NEW && !is_start))
         return is_start ? DGM_BAD_PARAMS : DGM_OK;
     l->sink = sink;
-    dgm_code rc = llm_handle(l, event);
+    bool is_next_turn = l->is_loaded && event->kind == DGM_LLM_MESSAGE;
+    l->is_loaded = false;
+    dgm_code rc = is_next_turn ? llm_on_first_message(l, event->message) : llm_handle(l, event);
     l->sink = (dgm_llm_sink){0};
     dgm_arena_reset(l->scratch);
     return rc;

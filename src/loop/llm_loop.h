@@ -219,7 +219,7 @@ typedef struct dgm_llm_tool_run {
 
 typedef enum dgm_llm_answer_kind {
     DGM_LLM_ACCEPTED,
-    DGM_LLM_DECLINED /* the message was one of the words for no, and the question has a schema or a URL */
+    DGM_LLM_DECLINED /* the message was one of the words for no (model/approval.h), and the question has a schema or a URL */
 } dgm_llm_answer_kind;
 
 typedef struct dgm_llm_answer {
@@ -269,11 +269,5 @@ void dgm_llm_loop_save(const dgm_llm_loop *l, dgm_buf *out);
 /* DGM_BAD_PARAMS: not a saved state of this version. */
 dgm_code dgm_llm_loop_load(dgm_str text, const dgm_llm_options *options, dgm_llm_loop **ret_loop,
                            dgm_err *err);
-
-/* The words that count as a decision in a text: case is ignored, and space and punctuation around them. */
-typedef enum dgm_llm_word { DGM_LLM_NO_WORD, DGM_LLM_YES, DGM_LLM_NO } dgm_llm_word;
-dgm_llm_word dgm_llm_word_of(dgm_str text);
-/* "yes, y, approve, ...": for documentation and questions. */
-extern const char *const dgm_llm_yes_words[], *const dgm_llm_no_words[]; /* NULL-terminated */
 
 DGM_DEFINE_AUTO(dgm_llm_loop, dgm_llm_loop_free)

@@ -114,7 +114,8 @@ struct dgm_llm_loop {
     size_t n_raw;
     bool is_committing;
 
-    dgm_buf saved; /* the text of SAVE */
+    bool is_loaded; /* and not stepped since */
+    dgm_buf saved;  /* the text of SAVE */
 };
 
 /* ---- llm_emit.c -------------------------------------------------------------------------------------------------- */
@@ -206,5 +207,3 @@ bool dgm_llm_ask(dgm_llm_loop *l, enum llm_ask how); /* false: there is nothing 
 bool dgm_llm_read_question(dgm_llm_loop *l, struct llm_call *c);
 void dgm_llm_on_question(dgm_llm_loop *l, const dgm_llm_question *q);
 void dgm_llm_on_answer(dgm_llm_loop *l, const dgm_message *m);
-/* A data part {"type": type}. */
-bool dgm_llm_is_data(const dgm_part *p, const char *type);

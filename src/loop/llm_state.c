@@ -361,6 +361,7 @@ dgm_code dgm_llm_loop_load(dgm_str text, const dgm_llm_options *options, dgm_llm
         (rc = llm_load_root(l, root, err)))
         return rc == DGM_TOO_LARGE ? rc : DGM_BAD_PARAMS;
     dgm_arena_reset(l->scratch);
+    l->is_loaded = true;
     *ret_loop = dgm_take(l);
     return DGM_OK;
 }

@@ -208,9 +208,8 @@ static void a_question_may_have_choices_and_a_schema(void **state)
     struct bench b = bench_with_call(
         "ask_user", "{'question':'Which?','choices':['x','y'],'schema':{'type':'string'}}");
     (void)state;
-    assert_true(has_line(&b,
-                         "input-required Which?\n- x\n- y {'type':'question','id':'a','question':"
-                         "'Which?','choices':['x','y'],'schema':{'type':'string'}}\n"));
+    assert_true(has_line(&b, "input-required Which?\n- x\n- y {'type':'question','text':"
+                             "'Which?','choices':['x','y'],'schema':{'type':'string'}}\n"));
     feed_message(&b, NULL, "{'choice':'x'}");
     assert_true(has_line(&b, "'output':'{\\'choice\\':\\'x\\'}'"));
     bench_done(&b);
@@ -253,7 +252,7 @@ static void credentials_never_reach_the_model(void **state)
 {
     struct bench b = bench_with_call("request_auth", "{'reason':'Sign in','url':'https://login'}");
     (void)state;
-    assert_true(has_line(&b, "auth-required Sign in\nhttps://login {'type':'auth-request','id':'a',"
+    assert_true(has_line(&b, "auth-required Sign in\nhttps://login {'type':'auth-request',"
                              "'url':'https://login','reason':'Sign in'}\nEND auth-required"));
     skip_lines(&b);
     feed_message(&b, "my password is hunter2", NULL);
@@ -302,7 +301,7 @@ static void a_tool_may_ask(void **state)
                               .state = dgm_json_parse_trusted(b.arena, DGM_STR("\"s1\""))}});
     check_nothing(&b); /* the other one runs */
     feed_done(&b, "b", "x");
-    assert_true(has_line(&b, "input-required Name? {'type':'question','id':'a','question':'Name?',"
+    assert_true(has_line(&b, "input-required Name? {'type':'question','text':'Name?',"
                              "'schema':{}}\nEND"));
     skip_lines(&b);
     feed_message(&b, "Ann", "{'name':'Ann'}");
@@ -344,9 +343,9 @@ static void an_approval_by_data_runs_the_tool(void **state)
 {
     struct bench b = bench_with_call("rm", "{'path':'x'}");
     (void)state;
-    assert_true(has_line(&b,
-                         "input-required May the tool rm be called? Answer yes or no. {'type':"
-                         "'approval-request','id':'a','tool':'rm','arguments':{'path':'x'}}\n"));
+    assert_true(has_line(
+        &b, "input-required May the tool rm with {'path':'x'} be called? Answer yes or no. {'type':"
+            "'approval-request','id':'a','tool':'rm','arguments':{'path':'x'}}\n"));
     skip_lines(&b);
     feed_message(&b, NULL, "{'type':'approval','id':'a','approved':true,'arguments':{'path':'y'}}");
     check_lines(&b, "working", "tool-start rm a {'path':'y'}", "SAVE", "COMMIT");
@@ -389,20 +388,6 @@ static void only_the_documented_words_decide(void **state)
     feed_message(&b, " YES! ", NULL);
     assert_true(has_line(&b, "tool-start rm a"));
     bench_done(&b);
-}
-
-static void words(void **state)
-{
-    static const struct {
-        const char *text;
-        dgm_llm_word word;
-    } rows[] = {{"yes", DGM_LLM_YES},        {"Yes.", DGM_LLM_YES},
-                {"no", DGM_LLM_NO},          {"\tNO!\n", DGM_LLM_NO},
-                {"", DGM_LLM_NO_WORD},       {" . ", DGM_LLM_NO_WORD},
-                {"yes no", DGM_LLM_NO_WORD}, {"yesterday", DGM_LLM_NO_WORD}};
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(dgm_llm_word_of(dgm_str_from(rows[i].text)), rows[i].word);
 }
 
 static void several_approvals_are_open_at_once(void **state)
@@ -551,7 +536,7 @@ DGM_TEST_MAIN(
     dgm_test(an_address_to_sign_in_is_a_web_address), dgm_test(a_tool_may_ask),
     dgm_test(a_tool_may_ask_for_authentication), dgm_test(an_approval_by_data_runs_the_tool),
     dgm_test(a_rejection_is_reported_with_its_reason), dgm_test(only_the_documented_words_decide),
-    dgm_test(words), dgm_test(several_approvals_are_open_at_once),
+    dgm_test(several_approvals_are_open_at_once),
     dgm_test(the_callers_tools_come_after_the_servers),
     dgm_test(missing_results_are_requested_again),
     dgm_test(a_message_while_tools_run_comes_after_their_results),
