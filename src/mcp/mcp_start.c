@@ -186,13 +186,14 @@ static void start_on_discovered(void *user, const struct mcp_reply *reply)
             start_on_error(s, reply);
         return;
     }
-    struct versions v =
-        read_versions(dgm_json_get(reply->result, DGM_STR("supportedVersions")));
+    yyjson_val *list = dgm_json_get(reply->result, DGM_STR("supportedVersions"));
+    struct versions v = read_versions(list);
+    bool is_legacy = v.has_legacy || !yyjson_is_arr(list); /* some answer every request */
     if (v.has_modern) {
         if (is_late)
             start_cancel_initialize(s);
         start_modern(s, reply->result);
-    } else if (v.has_legacy && !is_late) {
+    } else if (is_legacy && !is_late) {
         start_initialize(s);
     } else if (!is_late) {
         start_fail_versions(s, &v);
