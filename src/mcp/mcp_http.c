@@ -29,10 +29,11 @@ struct mcp_post {
     int status;
     unsigned n_redirects, n_resumed;
     char *location;
-    char *last_id; /* of the events of 2025-11-25; NULL: none */
+    dgm_str last_id; /* 2025-11-25: of the stream that this one continues; absent: none */
     dgm_timer timer; /* before a stream is resumed */
     bool is_sse;
     bool is_get;      /* the stream of 2025-11-25 */
+    bool is_initialized; /* notifications/initialized: the session is ready when it was received */
     bool in_callback; /* freed when it returns */
     bool is_dropped;
     bool is_canceled; /* the server has to see that the stream was closed */
@@ -52,7 +53,6 @@ static void post_free(struct mcp_post *p)
     dgm_buf_done(&p->body);
     dgm_sse_done(&p->sse);
     free(p->location);
-    free(p->last_id);
     dgm_timer_stop(&p->timer);
     dgm_arena_free(p->scratch);
     dgm_arena_free(p->arena); /* p is in it */
@@ -100,21 +100,12 @@ static bool post_receive(struct mcp_post *p, dgm_str text)
     return !p->is_dropped && (p->request || p->is_get);
 }
 
-static void post_store_id(struct mcp_post *p, dgm_str id)
-{
-    if (!id.n || id.n > DGM_MAX_ID_BYTES || memchr(id.p, '\n', id.n))
-        return;
-    free(p->last_id);
-    p->last_id = strndup(id.p, id.n);
-}
-
 static bool post_read_events(struct mcp_post *p)
 {
     dgm_sse_event event;
     dgm_err err = {0};
     dgm_code rc;
     while (!(rc = dgm_sse_next(&p->sse, &event, &err)) && event.data.p) {
-        post_store_id(p, event.id);
         if (!post_receive(p, event.data))
             return false;
     }
@@ -256,7 +247,7 @@ static void post_resume(struct mcp_post *p);
 /* 2025-11-25: a server may end a stream on purpose and continue it when it is asked for (SEP-1699). */
 static bool post_can_resume(const struct mcp_post *p)
 {
-    return p->request && p->is_sse && p->last_id && !p->session->is_modern &&
+    return p->request && p->is_sse && dgm_sse_last_id(&p->sse).n && !p->session->is_modern &&
            p->n_resumed < DGM_MAX_MCP_ROUNDS && !p->is_dropped;
 }
 
@@ -324,7 +315,10 @@ static void post_on_end(void *user, const dgm_fetch_result *result)
     else
         post_finish(p);
     bool opens_again = p->is_get && p->is_sse && !p->is_dropped;
+    bool is_initialized = p->is_initialized && !p->is_dropped;
     post_free(p);
+    if (is_initialized)
+        dgm_mcp_start_initialized(s);
     if (opens_again)
         post_open_stream_later(s);
 }
@@ -368,8 +362,8 @@ static void add_headers(struct mcp_post *p, const struct mcp_send *send)
         add_header(p, "MCP-Protocol-Version", dgm_str_from(s->version));
     if (s->session_id && !s->is_modern)
         add_header(p, "Mcp-Session-Id", dgm_str_from(s->session_id));
-    if (p->last_id)
-        add_header(p, "Last-Event-ID", dgm_str_from(p->last_id));
+    if (p->last_id.n)
+        add_header(p, "Last-Event-ID", p->last_id);
     if (s->is_modern && send)
         add_header(p, "Mcp-Method", dgm_str_from(send->method));
     if (s->is_modern && send && send->name.n)
@@ -417,8 +411,7 @@ static void post_resume(struct mcp_post *p)
     q->request = p->request;
     q->request->post = q;
     p->request = NULL;
-    q->last_id = p->last_id;
-    p->last_id = NULL;
+    q->last_id = dgm_arena_dup(q->arena, dgm_sse_last_id(&p->sse));
     q->n_resumed = p->n_resumed + 1;
     add_headers(q, NULL);
     dgm_timer_start(&q->timer, ms < 0                     ? 1000
@@ -437,6 +430,13 @@ void dgm_mcp_http_post(struct mcp_session *s, struct mcp_request *r, dgm_str mes
         p->options.limits.total_ms = r ? 0 : s->mcp->config.start_ms;
     add_headers(p, send);
     post_start(p);
+}
+
+void dgm_mcp_http_initialized(struct mcp_session *s)
+{
+    dgm_mcp_notify(s, "notifications/initialized", (dgm_str){0});
+    if (s->posts)
+        s->posts->is_initialized = true; /* the one that was just made */
 }
 
 void dgm_mcp_http_listen(struct mcp_session *s)

@@ -83,11 +83,21 @@ static void start_on_initialized(void *user, const struct mcp_reply *reply)
     }
     snprintf(s->version, sizeof s->version, "%s", known);
     read_capabilities(s, reply->result);
+    if (!dgm_mcp_is_stdio(s)) {
+        dgm_mcp_http_initialized(s); /* requests on other connections must not overtake it */
+        return;
+    }
     dgm_mcp_notify(s, "notifications/initialized", (dgm_str){0});
-    if (!dgm_mcp_is_stdio(s))
-        dgm_mcp_http_listen(s);
     if (s->state == MCP_INITIALIZING)
         dgm_mcp_session_ready(s);
+}
+
+void dgm_mcp_start_initialized(struct mcp_session *s)
+{
+    if (s->state != MCP_INITIALIZING)
+        return;
+    dgm_mcp_http_listen(s);
+    dgm_mcp_session_ready(s);
 }
 
 static void start_initialize(struct mcp_session *s)

@@ -344,6 +344,8 @@ static void an_old_server_asks_on_the_stream_of_the_call(void **state)
     http_start(&c, scripts, COUNT(scripts));
     client_call(&c, "run"); /* this server never ends its stream */
     check_has(client_seen(&c), "ask form sure? {}\nerror 0 unknown: ");
+    for (int i = 0; i < 3000 && !server_count("notifications/cancelled"); i++)
+        usleep(10000);
     client_stop(&c);
     assert_int_equal(server_count("\"id\":\"e\",\"result\":{\"action\":\"accept\",\"content\":{"
                                   "\"x\":1}}"),
