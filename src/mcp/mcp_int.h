@@ -155,6 +155,7 @@ void dgm_mcp_fail_waiters(struct mcp_session *s, const dgm_mcp_error *error);
 
 /* mcp_start.c */
 void dgm_mcp_start(struct mcp_session *s); /* from MCP_DOWN; calls session_ready or session_fail */
+void dgm_mcp_start_initialized(struct mcp_session *s); /* 2025-11-25: the server knows that we are ready */
 void dgm_mcp_start_late(struct mcp_session *s); /* no answer in time */
 
 /* ---- requests ---------------------------------------------------------------------------------------- */
@@ -218,6 +219,7 @@ void dgm_mcp_stdio_stop(struct mcp_session *s, bool at_once);
 /* r NULL: a notification or a response. */
 void dgm_mcp_http_post(struct mcp_session *s, struct mcp_request *r, dgm_str message,
                        const struct mcp_send *send);
+void dgm_mcp_http_initialized(struct mcp_session *s); /* then dgm_mcp_start_initialized */
 void dgm_mcp_http_listen(struct mcp_session *s); /* 2025-11-25: GET, if the server has it */
 void dgm_mcp_http_on_stream_timer(void *session); /* opens it again */
 /* No callback follows. */

@@ -83,11 +83,21 @@ static void start_on_initialized(void *user, const struct mcp_reply *reply)
     }
     snprintf(s->version, sizeof s->version, "%s", known);
     read_capabilities(s, reply->result);
+    if (!dgm_mcp_is_stdio(s)) {
+        dgm_mcp_http_initialized(s); /* requests on other connections must not overtake it */
+        return;
+    }
     dgm_mcp_notify(s, "notifications/initialized", (dgm_str){0});
-    if (!dgm_mcp_is_stdio(s))
-        dgm_mcp_http_listen(s);
     if (s->state == MCP_INITIALIZING)
         dgm_mcp_session_ready(s);
+}
+
+void dgm_mcp_start_initialized(struct mcp_session *s)
+{
+    if (s->state != MCP_INITIALIZING)
+        return;
+    dgm_mcp_http_listen(s);
+    dgm_mcp_session_ready(s);
 }
 
 static void start_initialize(struct mcp_session *s)
@@ -186,13 +196,14 @@ static void start_on_discovered(void *user, const struct mcp_reply *reply)
             start_on_error(s, reply);
         return;
     }
-    struct versions v =
-        read_versions(dgm_json_get(reply->result, DGM_STR("supportedVersions")));
+    yyjson_val *list = dgm_json_get(reply->result, DGM_STR("supportedVersions"));
+    struct versions v = read_versions(list);
+    bool is_legacy = v.has_legacy || !yyjson_is_arr(list); /* some answer every request */
     if (v.has_modern) {
         if (is_late)
             start_cancel_initialize(s);
         start_modern(s, reply->result);
-    } else if (v.has_legacy && !is_late) {
+    } else if (is_legacy && !is_late) {
         start_initialize(s);
     } else if (!is_late) {
         start_fail_versions(s, &v);

@@ -344,6 +344,8 @@ static void an_old_server_asks_on_the_stream_of_the_call(void **state)
     http_start(&c, scripts, COUNT(scripts));
     client_call(&c, "run"); /* this server never ends its stream */
     check_has(client_seen(&c), "ask form sure? {}\nerror 0 unknown: ");
+    for (int i = 0; i < 3000 && !server_count("notifications/cancelled"); i++)
+        usleep(10000);
     client_stop(&c);
     assert_int_equal(server_count("\"id\":\"e\",\"result\":{\"action\":\"accept\",\"content\":{"
                                   "\"x\":1}}"),
@@ -366,6 +368,24 @@ static void an_old_server_reports_changes_on_its_own_stream(void **state)
     for (int i = 0; i < 3000 && !server_count("\"id\":5,\"result\":{}"); i++)
         usleep(10000);
     assert_int_equal(server_count("\"id\":5,\"result\":{}"), 1);
+    http_stop(&c);
+}
+
+static void an_old_server_ends_a_stream_and_continues_it(void **state)
+{
+    static const struct script scripts[] = {
+        NOT_MODERN, INITIALIZED("2", "abc"), ACCEPTED("notifications/initialized"),
+        {SSE_ANSWER("data: " RESULT("4", TEXT("continued")) "\n\n"), 0, "Last-Event-ID: e7", 0},
+        NO_STREAM, TOOLS("3"),
+        {SSE_ANSWER("id: e7\nretry: 10\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n"), 0,
+         "tools/call", 0},
+        ACCEPTED("DELETE /mcp")};
+    struct client c = {0};
+    (void)state;
+    http_start(&c, scripts, COUNT(scripts));
+    client_call(&c, "run");
+    check_seen(&c, "text continued\n");
+    assert_int_equal(server_count("tools/call\",\"params"), 1);
     http_stop(&c);
 }
 
@@ -413,6 +433,7 @@ int main(void)
         dgm_test(a_forgotten_session_is_opened_again),
         dgm_test(an_old_server_asks_on_the_stream_of_the_call),
         dgm_test(an_old_server_reports_changes_on_its_own_stream),
+        dgm_test(an_old_server_ends_a_stream_and_continues_it),
         dgm_test(a_loop_that_stops_ends_a_stream),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
