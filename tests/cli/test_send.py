@@ -268,6 +268,12 @@ def _():
     check("requires authentication" in run("send", server(), "auth").err, "auth")
 
 
+def waits(ended):
+    """It ended well, with hints on standard error."""
+    check(ended.status == 0 and ended.err.startswith(b"hint: "), ended)
+    return ended
+
+
 def asks():
     """A server whose agent asks for approvals."""
     if "asks" not in shared:
@@ -279,16 +285,16 @@ def asks():
 
 @test("a request for approval is shown with its id, and answered by options")
 def _():
-    ended = succeeded(run("send", asks(), "delete a b"))
+    ended = waits(run("send", asks(), "delete a b"))
     check_same(ended.out, b"May I delete a and b? Answer yes or no.\n")
     for line in (b'hint: approval call-1: delete {"path":"a"}', b'hint: approval call-2: delete {"path":"b"}', b"--approve all"):
         check(line in ended.err, ended.err)
     task = re.search(rb"--task (\S+)", ended.err)[1].decode()
-    some = succeeded(run("send", asks(), "--task", task, "--reject", "call-2", "--reason", "mine"))
+    some = waits(run("send", asks(), "--task", task, "--reject", "call-2", "--reason", "mine"))
     check(b"approval call-1" in some.err and b"approval call-2" not in some.err, some.err)
     check_same(succeeded(run("send", asks(), "--task", task, "--approve", "all")).out, b"deleted a\n")
     check(b"need --task" in failed(run("send", asks(), "--approve", "all"), 2).err, "without --task")
-    signed = succeeded(run("send", asks(), "sign in"))
+    signed = waits(run("send", asks(), "sign in"))
     check(b"hint: sign in at https://login.example/start" in signed.err, signed.err)
 
 
@@ -319,7 +325,7 @@ def decide_on_terminal(args, answers):
 def _():
     status, shown = decide_on_terminal(["send", asks(), "delete a b"], [b"perhaps\n", b"YES\n", b"n\n"])
     check(status == 0 and shown.count("Allow delete") == 3 and "deleted a; kept b" in shown, shown)
-    task = re.search(rb"--task (\S+)", succeeded(run("send", asks(), "delete a")).err)[1].decode()
+    task = re.search(rb"--task (\S+)", waits(run("send", asks(), "delete a")).err)[1].decode()
     status, shown = decide_on_terminal(["task", "subscribe", asks(), task], [b"y\n"])
     check(status == 0 and "deleted a" in shown, shown)
     status, shown = decide_on_terminal(["send", asks(), "delete a"], [b"\x04"])  # the end of the input: nothing is decided
