@@ -40,6 +40,9 @@ typedef struct dgm_run_input {
     /* The process before this one had started this run, with this message; how far the agent came is known only by what
      * it has stored with `remember`. `task` then contains what the run had emitted. Only agents with can_resume. */
     bool is_resumed;
+    /* Of a resumed run: the messages that it had accepted while it worked (dgm_backend.message), oldest first. `task`
+     * has them in its history, too. The agent compares messageIds with what it has stored: the others are new to it. */
+    dgm_messages accepted;
 } dgm_run_input;
 
 /* How a run went wrong, for the operator. */
@@ -51,6 +54,30 @@ typedef struct dgm_run_fault {
 
 /* What a stored text belongs to: this task, or all tasks of this agent in this context (of this owner). */
 typedef enum dgm_run_scope { DGM_RUN_TASK, DGM_RUN_CONTEXT } dgm_run_scope;
+
+/* A message to another agent of this server. Copied. */
+typedef struct dgm_run_invocation {
+    dgm_str agent; /* its id */
+    /* Role user. messageId: must be set, and identifies the invocation. The same message again, also after a restart,
+     * follows the task that it created, from its first record. taskId: of a task that this agent was invoked with before
+     * and that waits for input; absent: a new task. contextId: absent: that of the run, or, if the agent invokes
+     * itself, the id of the run's task. */
+    const dgm_message *message;
+    const dgm_json *metadata; /* of the request; may be NULL */
+} dgm_run_invocation;
+
+typedef struct dgm_run_invoked dgm_run_invoked;
+
+/* Both are called later, on the loop of the run, and not after the run has ended. */
+typedef struct dgm_run_invoked_handler {
+    /* Every record of the invoked task in order: first its `task`, or one `message` if the agent answers without a
+     * task. The event is valid until the callback returns. */
+    void (*on_event)(void *arg, const dgm_event *event);
+    /* Once, last: its turn is over. state: terminal, or input-required or auth-required (answer with a message that has
+     * the taskId); completed after a Message. error: NULL unless there is no task; then state is unknown. */
+    void (*on_end)(void *arg, dgm_task_state state, const dgm_err *error);
+    void *arg;
+} dgm_run_invoked_handler;
 
 /* What the core does for it. */
 typedef struct dgm_run_ops {
@@ -79,14 +106,28 @@ typedef struct dgm_run_ops {
     /* The agent failed: a warning in the operator's log, with the task's id. Before end. May be NULL. */
     void (*fault)(dgm_run *run, const dgm_run_fault *fault);
     /* Stores a text for later runs, durably, in place of the one before; stored() comes later, on the loop, and may be NULL.
-     * No client sees an event that is emitted after this call before the text is stored. At most DGM_MAX_NOTE_BYTES. The
-     * member may be NULL: then nothing is stored. */
+     * The text is stored after all events that were emitted before this call, and no client sees an event that is
+     * emitted after this call before the text is stored. At most DGM_MAX_RUN_NOTE_BYTES: a longer one is not stored, and
+     * stored() reports DGM_TOO_LARGE. The member may be NULL: then nothing is stored. */
     void (*remember)(dgm_run *run, dgm_run_scope scope, dgm_str text,
                      void (*stored)(void *arg, dgm_code code), void *arg);
     /* Finds the stored text and passes it to found(), later, on the loop, once; the text is absent if nothing is stored.
      * Neither callback comes after the run has ended. The member may be NULL: then there is no stored text. */
     void (*recall)(dgm_run *run, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
                    void *arg);
+    /* Calls done() later, on the loop, when everything that was emitted and remembered before this call is on the disk:
+     * survives the loss of power. code: not DGM_OK if the store has failed. Not after the run has ended. The member may
+     * be NULL: then nothing is stored. */
+    void (*commit)(dgm_run *run, void (*done)(void *arg, dgm_code code), void *arg);
+    /* Sends a message to another agent of this server, as the same owner, as a task of its own. The message names this
+     * run's task in its metadata (DGM_META_PARENT_TASK). If this run is canceled, the invoked task is canceled; if it
+     * ends, the invoked task goes on. Refused: an unknown agent; more than DGM_MAX_INVOKE_DEPTH tasks, one invoked by the
+     * other; more than DGM_MAX_INVOKED at a time. May be NULL: there are no other agents. */
+    dgm_code (*invoke)(dgm_run *run, const dgm_run_invocation *what,
+                       const dgm_run_invoked_handler *handler, dgm_run_invoked **ret_invoked,
+                       dgm_err *err);
+    /* Asks the invoked agent to stop; on_end comes as always. Not after on_end. */
+    void (*cancel_invoked)(dgm_run_invoked *invoked);
 } dgm_run_ops;
 
 /* The head of every run; the core's has more behind it, a test's its own. */
@@ -172,6 +213,13 @@ typedef struct dgm_backend {
     void (*start)(void *agent, dgm_run *run); /* on run->loop; must not block */
     /* On run->loop; may be NULL: then it is ended for it. Not after the run has ended. */
     void (*cancel)(void *agent, dgm_run *run);
+    /* A message to the task while it works (steering). True: the run accepts it: it becomes part of the task's history,
+     * stored before any event that is emitted after this call, and its caller follows the task from there on. False: it
+     * waits for the next turn. The agent copies what it needs, and neither emits nor ends in here: it goes on later, at
+     * its next step. On run->loop; not before start() has returned, not after cancel() and not after the run has
+     * emitted a terminal or interrupted state. May be NULL: messages wait. */
+    bool (*message)(void *agent, dgm_run *run, const dgm_message *message,
+                    const dgm_json *metadata);
     /* The card's skills and texts for this type, as members of an A2A 1.0 card (JSON object text). */
     const char *card;
 } dgm_backend;

@@ -167,6 +167,11 @@
  * allocates nothing and one large event does not stay in memory. */
 #define DGM_ARENA_KEEP_BYTES ((size_t)256 << 10)
 
+/* Freed blocks that an event loop retains for its next requests: a block, and all of them. A request takes 9 KiB in ten blocks,
+ * and 64 of them are answered in one turn. */
+#define DGM_SPARE_BLOCK_BYTES ((size_t)4 << 10)
+#define DGM_SPARE_BYTES ((size_t)1 << 20)
+
 /* A server's configuration. It is read by its own administrator, but a mistyped path may name any file:
  * "config_bytes": one file; the largest seen in practice are card texts of some 50 KiB. */
 #define DGM_MAX_CONFIG_BYTES ((size_t)1 << 20)
@@ -208,6 +213,14 @@
 
 /* "note_bytes": what is stored for a caller besides tasks: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
+
+/* "run_note_bytes": a text that an agent stores for later runs: the state of an agent loop has the whole conversation. */
+#define DGM_MAX_RUN_NOTE_BYTES ((size_t)16 << 20)
+
+/* "invoke_depth": tasks of this server, each invoked by the one before; against agents that invoke each other for ever. */
+#define DGM_MAX_INVOKE_DEPTH 8
+/* "invoked": agents that one run has invoked and that have not ended; more than any model calls at once. */
+#define DGM_MAX_INVOKED 64
 
 /* "service_state_bytes": the shared state of an AG-UI service that is stored for the next turn. Each patch of it copies it. */
 #define DGM_MAX_SERVICE_STATE_BYTES ((size_t)64 << 10)

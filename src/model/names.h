@@ -20,6 +20,10 @@
 /* In the metadata of a message: who sent it, if that is known. The core sets them. */
 #define DGM_META_PRINCIPAL "dragoman:principal"
 #define DGM_META_TENANT "dragoman:tenant"
+/* In the metadata of a message that an agent of this server has sent: the id of its task, and how many tasks there are
+ * above the one that gets it. The core sets them. */
+#define DGM_META_PARENT_TASK "dragoman:parent_task"
+#define DGM_META_DEPTH "dragoman:invoke_depth"
 /* In the metadata of a message: members of chat messages that A2A has no place for. */
 #define DGM_META_ROLE "dragoman:role" /* system, developer, function */
 #define DGM_META_NAME "dragoman:name"
