@@ -94,8 +94,14 @@ static void print_how_to_continue(const struct follow *f)
     const show *s = f->s;
     const char *what = s->state == DGM_STATE_AUTH_REQUIRED ? "requires authentication"
                                                            : "is waiting for your answer";
-    if (s->json)
+    if (s->json || dgm_client_can_ask(s))
         return;
+    if (s->asked.n) {
+        dgm_client_print_requests(s, f->p->address);
+        return;
+    }
+    if (s->sign_in.n)
+        dgm_cli_hint("sign in at %.*s", DGM_P(s->sign_in));
     dgm_cli_hint("the agent %s: dragoman send %s --task %.*s TEXT", what, f->p->address,
                  DGM_P(s->task_id));
 }
