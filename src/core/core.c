@@ -294,6 +294,17 @@ void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
     post_with_agent(c, agent, task_id, arg);
 }
 
+void dgm_core_read_log(dgm_core *core, dgm_owner owner, dgm_str task_id, uint64_t cursor,
+                       dgm_on_subscribed on_subscribed, void *arg)
+{
+    struct call *c = dgm_call_new(core, CALL_SUBSCRIBE, owner);
+    c->cursor = cursor;
+    c->on.subscribed = on_subscribed;
+    c->arg = arg;
+    c->task_id = dgm_arena_dup(c->arena, task_id);
+    dgm_call_post_to_task(c);
+}
+
 void dgm_core_disconnected(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                            uint32_t turn, uint64_t grace_ms)
 {

@@ -109,7 +109,8 @@ typedef struct dgm_send {
     /* Only for the run that works on the task now: if it does not accept the message (dgm_backend.message), the message
      * is refused, with DGM_UNSUPPORTED_OPERATION, and does not wait. */
     bool joins_run;
-    bool dedupes; /* a message id that was seen is that turn again, whatever the setting of the agent */
+    bool
+        dedupes; /* a message id that was seen is that turn again, whatever the setting of the agent */
     bool
         always_new; /* the same message id may come twice, and be two turns; it is not remembered */
 } dgm_send;
@@ -178,6 +179,11 @@ typedef void (*dgm_on_subscribed)(dgm_code code, dgm_log *log, uint64_t after, d
                                   const dgm_err *err, void *arg);
 void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                         uint64_t cursor, dgm_on_subscribed on_subscribed, void *arg);
+
+/* The same for whoever reads the log itself: at whichever agent, behind `cursor` (0: all that is kept), also of a task that
+ * has ended. */
+void dgm_core_read_log(dgm_core *core, dgm_owner owner, dgm_str task_id, uint64_t cursor,
+                       dgm_on_subscribed on_subscribed, void *arg);
 
 /* ---- turns, by their callers' names ---------------------------------------------------------------------- */
 

@@ -25,6 +25,12 @@ typedef enum dgm_config_log_format { DGM_LOG_TEXT, DGM_LOG_JSON } dgm_config_log
 
 typedef enum dgm_config_token_kind { DGM_TOKEN_BEARER, DGM_TOKEN_API_KEY } dgm_config_token_kind;
 
+/* Who may read the records of a task. */
+typedef enum dgm_config_inspect {
+    DGM_INSPECT_AUTO, /* owners too if the server listens on loopback */
+    DGM_INSPECT_OPERATOR,
+    DGM_INSPECT_OWNER
+} dgm_config_inspect;
 typedef enum dgm_config_role { DGM_TOKEN_CALLER, DGM_TOKEN_OPERATOR } dgm_config_role;
 
 /* Who may call, and as whom. */
@@ -182,6 +188,7 @@ typedef struct dgm_config {
     dgm_strs outbound_allow; /* ranges of addresses, checked */
     dgm_strs tenants;        /* those that were named, here or by a token */
     dgm_config_tokens tokens;
+    dgm_config_inspect inspect;
     dgm_config_limits limits;
     dgm_on_disconnect on_disconnect[DGM_N_FRONTENDS];
     int64_t disconnect_grace_s[DGM_N_FRONTENDS];
@@ -229,6 +236,12 @@ typedef struct dgm_config_source {
 dgm_config *dgm_config_load(const dgm_config_source *s);
 void dgm_config_free(dgm_config *c); /* NULL is fine */
 DGM_DEFINE_AUTO(dgm_config, dgm_config_free)
+
+/* May callers read the records of their own tasks? */
+static inline bool dgm_config_lets_owners_inspect(const dgm_config *c)
+{
+    return c->inspect == DGM_INSPECT_OWNER || (c->inspect == DGM_INSPECT_AUTO && c->is_loopback);
+}
 
 /* The file that is read if none is named: ./dragoman.yaml; NULL: it does not exist. */
 #define DGM_CONFIG_FILE "dragoman.yaml"

@@ -741,6 +741,11 @@ static const dgm_config_row root_rows[] = {
          " see Tenants"},
     {"tokens", DGM_CONFIG_LIST, AT(tokens), .def = "[]", .max = 10000, .of = &token, .flags = LIVE,
      .about = "allowed callers. Without tokens: every caller, on loopback only"},
+    {"inspect", DGM_CONFIG_NAME, AT(inspect), .def = "\"auto\"",
+     .values = WORDS("auto", "operator", "owner"), .flags = LIVE,
+     .about = "callers that may read the stored records of a task, internal ones included: only"
+              " operators, or also the owner of the task. `auto`: `owner` on loopback, else"
+              " `operator`"},
     {"on_disconnect", DGM_CONFIG_OBJECT, 0, .of = &disconnect, .flags = LIVE,
      .about = "what happens to a run when its client disconnects"},
     {"disconnect_grace_s", DGM_CONFIG_OBJECT, 0, .of = &grace, .flags = LIVE,
