@@ -24,6 +24,22 @@ typedef struct dgm_program_settings {
     dgm_str cwd;
 } dgm_program_settings;
 
+/* Rows for the table of a type whose settings have this member. The row of the command is its own. */
+#define DGM_PROGRAM_SETTINGS(T, p)                                                                 \
+    {"env", DGM_SETTING_ENV, offsetof(T, p.env), .def = "{}",                                      \
+     .about = "environment variables for it: `NAME: value`"},                                      \
+        {"inherit_env",                                                                            \
+         DGM_SETTING_NAMES,                                                                        \
+         offsetof(T, p.inherit_env),                                                               \
+         .choices = "all",                                                                         \
+         .def = "[]",                                                                              \
+         .about =                                                                                  \
+             "further variables of the server's environment that are passed to it, or `all`"},     \
+    {                                                                                              \
+        "cwd", DGM_SETTING_STR, offsetof(T, p.cwd), .def = "the folder of the configuration",      \
+                                                    .about = "the folder that it runs in"          \
+    }
+
 /* Everything is copied. A program that is missing is found now, not by the first caller: DGM_BAD_PARAMS at `command`.
  * options: NULL is allowed. */
 dgm_code dgm_program_open(const dgm_program_settings *settings, const dgm_agent_options *options,
