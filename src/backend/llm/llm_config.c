@@ -20,9 +20,9 @@ struct llm_settings {
 
 /* The settings of a server, for the first one and for those of `upstreams`. */
 #define UPSTREAM_SETTINGS(T, u)                                                                    \
-    {"base_url", DGM_SETTING_STR, offsetof(T, u.remote.url), .required = true,                     \
-     .about = "the URL in front of `/chat/completions` or `/responses`; `mock:` is a scripted "    \
-              "model that needs no server"},                                                       \
+    {"base_url", DGM_SETTING_STR, offsetof(T, u.remote.url), .def = "",                            \
+     .about = "the URL in front of `/chat/completions` or `/responses`; `mock:` is the scripted "  \
+              "model, which needs no server"},                                                     \
         {"api",                                                                                    \
          DGM_SETTING_CHOICE,                                                                       \
          offsetof(T, u.api),                                                                       \
@@ -132,7 +132,7 @@ static dgm_code open_upstream(struct llm_agent *x, struct llm_upstream *u,
     u->remote.url_setting = "base_url";
     u->remote.token_env_setting = "api_key_env";
     u->remote.token_file_setting = "api_key_file";
-    u->is_mock = dgm_mock_is(base);
+    u->is_mock = dgm_mock_is(base.n ? base : u->model);
     if (u->is_mock && u->api != DGM_MODEL_CHAT)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "api"),
                         "the scripted model has only the API chat");
@@ -140,6 +140,9 @@ static dgm_code open_upstream(struct llm_agent *x, struct llm_upstream *u,
         u->model = u->model.n ? u->model : DGM_STR("mock");
         return DGM_OK;
     }
+    if (!base.n)
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "base_url"),
+                        "the URL of the model's server is missing (`mock:` needs none)");
     if (!u->model.n)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "model"),
                         "the name of the model is missing");
