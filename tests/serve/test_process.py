@@ -660,5 +660,5 @@ def _():
 @test("what `make run` starts answers, agent by agent")
 def _():
     with Server(None, args=["-c", os.path.join(ROOT, "examples/run/dragoman.yaml")]) as s:
-        for base, words in ("", "You said: x"), ("/agents/hello", "Hello"), ("/agents/shell", "You said: x"):
+        for base, words in ("", "You said: x"), ("/agents/hello", "Hello"), ("/agents/assistant", "x"), ("/agents/shell", "You said: x"):
             check(words in json.dumps(Client(s, RPC1, base=base).send("x").result), base)

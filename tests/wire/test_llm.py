@@ -182,7 +182,7 @@ def _():
     same(task_text(t), "two", "the second answer")
 
 
-@test("a time limit ends the task as failed, and says so")
+@test("a time limit ends the task as failed, and the error names it")
 def _():
     t = Client(assistant(limits={"max_time": 0.3}), RPC1).send("slow 100 " + "word " * 200).task
     same(t["status"]["state"], "TASK_STATE_FAILED", "the state")

@@ -155,7 +155,7 @@ def _():
         check("message" in result and "massage" in result, result)
 
 
-@test("a tool that does not exist, and arguments that are not JSON, are results that say so")
+@test("a tool that does not exist, and arguments that are not JSON, are results with an explanation")
 def _():
     up = Upstream(lambda body, n: calls(("nothing", {}), ("desk", "{not json")) if n == 0 else text("done"))
     with in_front(up, agent("hello", id="desk"), tools=[{"agent": "desk"}]) as s:
@@ -282,7 +282,7 @@ def _():
 # ---- settings --------------------------------------------------------------------------------------------------------------------------
 
 @each("a configuration with {} is refused, with the place", [
-    ("an unknown sub-agent", {"tools": [{"agent": "nobody"}]}, 'unknown agent "nobody"'),
+    ("an unknown sub-agent", {"tools": [{"agent": "nothere"}]}, 'unknown agent "nothere"'),
     ("an unknown MCP server", {"tools": ["files"]}, 'unknown MCP server "files"'),
     ("a misspelt setting of a limit", {"limits": {"max_iteration": 3}}, 'did you mean "max_iterations"?'),
     ("an unknown tool to approve", {"approve": ["rm"]}, 'unknown tool "rm"'),
