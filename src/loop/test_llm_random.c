@@ -7,6 +7,7 @@
  */
 #include "base/list.h"
 #include "loop/test_llm.h"
+#include "model/calls.h"
 
 #define STEPS 400
 #define MOST_STEPS 4000
@@ -218,6 +219,31 @@ static void check_round_trip(struct world *w, dgm_str text)
     dgm_llm_loop_free(copy);
 }
 
+/* Every result that a model reads has its call before it, and every call has one result. */
+static void check_pairs(struct world *w, dgm_messages messages)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_strs calls = {0};
+    size_t n_results = 0;
+    for (size_t i = 0; i < messages.n; i++) {
+        dgm_strs ids = dgm_message_call_ids(a, &messages.at[i], 64);
+        for (size_t k = 0; k < ids.n; k++)
+            assert_false(is_in(calls, ids.at[k]));
+        for (size_t k = 0; k < ids.n; k++)
+            add_str(w, &calls, ids.at[k]);
+        for (size_t k = 0; k < messages.at[i].parts.n; k++) {
+            const dgm_part *part = &messages.at[i].parts.at[k];
+            yyjson_val *list = part->kind == DGM_PART_DATA
+                                   ? dgm_json_get(part->data, DGM_STR(DGM_DATA_RESULTS))
+                                   : NULL;
+            yyjson_val *result = yyjson_arr_get_first(list);
+            assert_true(!result || is_in(calls, dgm_json_str_member(result, "call_id")));
+            n_results += result != NULL;
+        }
+    }
+    assert_int_equal(n_results, calls.n);
+}
+
 static void on_world_action(void *arg, const dgm_llm_action *x)
 {
     struct world *w = arg;
@@ -238,6 +264,7 @@ static void on_world_action(void *arg, const dgm_llm_action *x)
     case DGM_LLM_CALL_MODEL:
         assert_false(w->in_model);
         assert_true(x->model.messages.n > 0);
+        check_pairs(w, x->model.messages);
         w->in_model = true;
         w->n_calls = 0;
         break;
