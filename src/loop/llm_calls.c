@@ -315,6 +315,15 @@ static bool llm_reject_forbidden(dgm_llm_loop *l)
 
 /* ---- the model's turn as a message ------------------------------------------------------------------------------- */
 
+void dgm_llm_build_call(dgm_json_build *b, const struct llm_call *c)
+{
+    dgm_json_build_object(b, NULL);
+    dgm_json_build_str(b, "call_id", c->id);
+    dgm_json_build_str(b, "name", c->name);
+    dgm_json_build_value(b, "arguments", c->arguments);
+    dgm_json_build_close(b);
+}
+
 static dgm_part llm_calls_part(dgm_llm_loop *l, bool only_shown, bool *ret_any)
 {
     dgm_json_build b = dgm_json_build_start(l->scratch);
@@ -325,11 +334,7 @@ static dgm_part llm_calls_part(dgm_llm_loop *l, bool only_shown, bool *ret_any)
         const struct llm_call *c = &l->calls[i];
         if (only_shown && !c->is_shown)
             continue;
-        dgm_json_build_object(&b, NULL);
-        dgm_json_build_str(&b, "call_id", c->id);
-        dgm_json_build_str(&b, "name", c->name);
-        dgm_json_build_value(&b, "arguments", c->arguments);
-        dgm_json_build_close(&b);
+        dgm_llm_build_call(&b, c);
         *ret_any = true;
     }
     dgm_json_build_close(&b);

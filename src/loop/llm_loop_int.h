@@ -182,6 +182,7 @@ void dgm_llm_on_summary(dgm_llm_loop *l, bool is_good);
 
 void dgm_llm_check_calls(dgm_llm_loop *l, const dgm_llm_end *end);
 void dgm_llm_pump(dgm_llm_loop *l); /* starts, asks, or goes on with the model */
+void dgm_llm_build_call(dgm_json_build *b, const struct llm_call *c); /* of `tool_calls` */
 struct llm_call *dgm_llm_find_call(dgm_llm_loop *l, dgm_str id);
 dgm_str dgm_llm_call_key(dgm_llm_loop *l, const struct llm_call *c);
 void dgm_llm_set_output(dgm_llm_loop *l, struct llm_call *c, bool is_error, dgm_str text);
