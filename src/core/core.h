@@ -109,7 +109,8 @@ typedef struct dgm_send {
     /* Only for the run that works on the task now: if it does not accept the message (dgm_backend.message), the message
      * is refused, with DGM_UNSUPPORTED_OPERATION, and does not wait. */
     bool joins_run;
-    bool dedupes; /* a message id that was seen is that turn again, whatever the setting of the agent */
+    bool
+        dedupes; /* a message id that was seen is that turn again, whatever the setting of the agent */
     bool
         always_new; /* the same message id may come twice, and be two turns; it is not remembered */
 } dgm_send;

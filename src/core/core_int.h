@@ -49,7 +49,7 @@ struct shard {
     dgm_table lives;
     dgm_table inflights; /* messages that are not in the store yet */
     struct run *runs;
-    dgm_run_invoked *invoked; /* by its runs: invoke.c */
+    dgm_run_invoked *invoked;     /* by its runs: invoke.c */
     size_t n_runs, n_writing;     /* executions; appends the store has not answered */
     dgm_buf scratch;              /* records are put together here */
     struct evp_md_ctx_st *sha256; /* for dgm_content_digest; NULL before the first one */
@@ -307,7 +307,8 @@ const struct turn_at *dgm_live_find_turn(const struct live *l,
                                          uint32_t turn); /* NULL: it is not kept */
 /* The turn is one of the run: its first one, or one whose message it has accepted. */
 bool dgm_live_turn_runs(const struct live *l, uint32_t turn);
-uint32_t dgm_live_n_joined(const struct live *l); /* turns at the end that the last run has accepted */
+uint32_t
+dgm_live_n_joined(const struct live *l); /* turns at the end that the last run has accepted */
 /* The calls that a message asks for are written with it. NULL is fine. */
 void dgm_live_add_open_calls(struct live *l, const dgm_message *m);
 void dgm_live_clear_names(struct live *l); /* the message id and the calls that are to be written */

@@ -141,10 +141,9 @@ static bool invoked_report(dgm_run_invoked *v, const dgm_record *record)
     if (!v->run)
         invoked_free(v);
     else if (ends_turn(record))
-        invoked_end(v,
-                    record->head.kind == DGM_EVENT_MESSAGE ? DGM_STATE_COMPLETED
-                                                           : record->head.state,
-                    NULL);
+        invoked_end(
+            v, record->head.kind == DGM_EVENT_MESSAGE ? DGM_STATE_COMPLETED : record->head.state,
+            NULL);
     else
         return true;
     return false;
@@ -201,9 +200,8 @@ static int64_t depth_of_run(const struct run *r)
     const dgm_task *task = r->live ? dgm_fold_task(r->live->fold) : NULL;
     int64_t depth = r->message ? depth_of_message(r->message) : 0;
     for (size_t i = 0; task && i < task->history.n; i++) {
-        int64_t n = task->history.at[i].role == DGM_ROLE_USER
-                        ? depth_of_message(&task->history.at[i])
-                        : 0;
+        int64_t n =
+            task->history.at[i].role == DGM_ROLE_USER ? depth_of_message(&task->history.at[i]) : 0;
         depth = n > depth ? n : depth;
     }
     return depth;
@@ -241,16 +239,16 @@ static dgm_run_invoked *invoked_new(struct run *r, const dgm_run_invocation *wha
 {
     dgm_arena *a = dgm_arena_new_small(sizeof(dgm_run_invoked) + 128);
     dgm_run_invoked *v = dgm_new(a, dgm_run_invoked);
-    *v = (dgm_run_invoked){.run = r,
-                           .shard = r->shard,
-                           .handler = *handler,
-                           .arena = a,
-                           .owner = {dgm_arena_dup(a, r->input.tenant),
-                                     dgm_arena_dup(a, r->input.principal)},
-                           .agent = dgm_arena_dup(a, what->agent),
-                           .message_id = dgm_arena_dup(a, what->message->message_id),
-                           .next = r->shard->invoked,
-                           .prev = &r->shard->invoked};
+    *v = (dgm_run_invoked){
+        .run = r,
+        .shard = r->shard,
+        .handler = *handler,
+        .arena = a,
+        .owner = {dgm_arena_dup(a, r->input.tenant), dgm_arena_dup(a, r->input.principal)},
+        .agent = dgm_arena_dup(a, what->agent),
+        .message_id = dgm_arena_dup(a, what->message->message_id),
+        .next = r->shard->invoked,
+        .prev = &r->shard->invoked};
     if (v->next)
         v->next->prev = &v->next;
     r->shard->invoked = v;
@@ -280,9 +278,8 @@ dgm_code dgm_core_run_invoke(dgm_run *base, const dgm_run_invocation *what,
     message.context_id = context_for(r, what);
     message.metadata = dgm_metadata_with_text(a, message.metadata, DGM_STR(DGM_META_PARENT_TASK),
                                               r->input.task_id);
-    message.metadata =
-        dgm_metadata_with_text(a, message.metadata, DGM_STR(DGM_META_DEPTH),
-                               dgm_arena_printf(a, "%lld", (long long)depth));
+    message.metadata = dgm_metadata_with_text(a, message.metadata, DGM_STR(DGM_META_DEPTH),
+                                              dgm_arena_printf(a, "%lld", (long long)depth));
     dgm_send send = {.owner = v->owner,
                      .agent = v->agent,
                      .message = &message,

@@ -185,5 +185,5 @@ static void a_store_that_fails_is_reported(void **state)
 
 DGM_TEST_MAIN(ON_BOTH(a_commit_waits_for_the_store), ON_BOTH(texts_and_events_are_stored_in_order),
               ON_BOTH(no_commit_is_reported_after_the_end),
-              dgm_test_with("sqlite: a_store_that_fails_is_reported", a_store_that_fails_is_reported,
-                            "sqlite"))
+              dgm_test_with("sqlite: a_store_that_fails_is_reported",
+                            a_store_that_fails_is_reported, "sqlite"))

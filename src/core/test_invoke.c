@@ -237,7 +237,8 @@ static void there_is_a_limit_of_depth(void **state)
     read_all(&e, s, 0);
     assert_int_equal(s->records[s->n - 1]->head.state, DGM_STATE_COMPLETED);
     assert_int_equal(deepest, DGM_MAX_INVOKE_DEPTH);
-    assert_string_not_equal(child_context, s->context); /* it has not the conversation of its parent */
+    assert_string_not_equal(child_context,
+                            s->context); /* it has not the conversation of its parent */
     clear(s);
     stop_env(&e);
 }

@@ -51,8 +51,7 @@ static void records_deliver(void *arg)
     const dgm_record *r;
     dgm_buf out;
     dgm_buf_init(&out, SIZE_MAX); /* bounded by the backlog */
-    while (dgm_http_backlog(k->x) + out.n < BACKLOG_BYTES &&
-           (r = dgm_log_reader_next(k->reader)))
+    while (dgm_http_backlog(k->x) + out.n < BACKLOG_BYTES && (r = dgm_log_reader_next(k->reader)))
         records_put(k, r, a, &out);
     if (out.n)
         dgm_http_write(k->x, dgm_buf_str(&out));
@@ -86,9 +85,8 @@ static void records_on_found(dgm_code code, dgm_log *log, uint64_t after, dgm_re
                                          .on_gone = records_on_gone,
                                          .on_drain = records_on_drain,
                                          .ping = {": ping\n\n", 8}};
-    static const dgm_http_watcher lines = {.on_room = records_deliver,
-                                           .on_gone = records_on_gone,
-                                           .on_drain = records_on_drain};
+    static const dgm_http_watcher lines = {
+        .on_room = records_deliver, .on_gone = records_on_gone, .on_drain = records_on_drain};
     dgm_buf first;
     if (code) {
         dgm_router_refuse_with(k->x, code, err->msg);

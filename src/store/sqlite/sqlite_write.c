@@ -383,8 +383,7 @@ dgm_code dgm_sql_writer_write(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_e
 {
     size_t n_groups = make_groups(w, chain, n);
     const dgm_job *notes = has_notes(chain) ? chain : NULL;
-    dgm_code code =
-        n_groups || notes ? commit(w, w->groups, n_groups, notes, false, err) : DGM_OK;
+    dgm_code code = n_groups || notes ? commit(w, w->groups, n_groups, notes, false, err) : DGM_OK;
     if (code)
         write_one_by_one(w, chain, n_groups, code, err);
     return code == DGM_INTERNAL ? DGM_OK : code;
