@@ -252,8 +252,10 @@ static bool llm_decide(dgm_llm_loop *l, struct llm_call *c, const dgm_approval *
     }
     if (approval->arguments && !dgm_llm_arguments_fit(l, c->name, approval->arguments, &why))
         return false;
-    if (approval->arguments)
+    if (approval->arguments && !dgm_json_equal(approval->arguments, c->arguments)) {
         c->arguments = dgm_json_copy(l->turn, approval->arguments);
+        c->is_changed = true;
+    }
     c->state = LLM_CALL_READY;
     return true;
 }

@@ -444,17 +444,28 @@ void dgm_llm_on_committed(dgm_llm_loop *l)
 
 /* ---- the turn ---------------------------------------------------------------------------------------------------- */
 
+/* The model's own turn has the arguments that the model wrote. */
+static dgm_part llm_change_part(dgm_llm_loop *l, const struct llm_call *c)
+{
+    dgm_arena *a = l->scratch;
+    dgm_str text = dgm_arena_join(a, DGM_STR("The user changed the arguments of the call "), c->id);
+    text = dgm_arena_join(a, text, DGM_STR(" to "));
+    return dgm_llm_text_part(dgm_arena_join(a, text, dgm_json_text_in(a, c->arguments)));
+}
+
 static void llm_finish_turn(dgm_llm_loop *l)
 {
     size_t n = l->n_calls;
     for (size_t i = 0; i < l->n_calls; i++)
-        n += l->calls[i].files.n;
+        n += l->calls[i].files.n + l->calls[i].is_changed;
     dgm_message m = {.message_id = dgm_llm_id(l, "results", l->iteration, -1),
                      .role = DGM_ROLE_USER,
                      .parts = {dgm_new_n(l->scratch, dgm_part, n), 0}};
     for (size_t i = 0; i < l->n_calls; i++)
         m.parts.at[m.parts.n++] = llm_result_part(l, &l->calls[i]);
     for (size_t i = 0; i < l->n_calls; i++) {
+        if (l->calls[i].is_changed)
+            m.parts.at[m.parts.n++] = llm_change_part(l, &l->calls[i]);
         for (size_t k = 0; k < l->calls[i].files.n; k++)
             m.parts.at[m.parts.n++] = l->calls[i].files.at[k];
     }

@@ -50,6 +50,7 @@ struct llm_call {
     dgm_llm_tool_kind kind;
     bool is_idempotent;
     bool is_shown;   /* in the history: calls of the server's tools, and calls that are wrong */
+    bool is_changed; /* the user approved it with other arguments */
     bool has_start;  /* tool-start was emitted */
     uint8_t repeats; /* it ran before: in another process, or the driver lost it */
     dgm_str agent_name, agent_url;
