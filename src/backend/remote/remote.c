@@ -117,6 +117,45 @@ dgm_code dgm_remote_open(dgm_remote *r, const dgm_agent_options *options, dgm_ar
     return read_headers(r, a, err);
 }
 
+/* ---- errors ----------------------------------------------------------------------------------------------------- */
+
+#define MAX_ERROR_TEXT ((size_t)1000)
+#define MIN_TOKEN_BYTES 4
+#define MIN_SECRET_BYTES 8 /* shorter values of other headers (`2`, `prod`) are not credentials */
+
+static void hide(char *text, dgm_str secret, size_t min_bytes)
+{
+    if (secret.n < min_bytes)
+        return;
+    for (char *at = text; (at = strstr(at, secret.p)); at += secret.n)
+        memset(at, '*', secret.n);
+}
+
+dgm_str dgm_remote_clean_error(const dgm_remote *r, dgm_arena *a, dgm_str text)
+{
+    dgm_str all = dgm_text_trim(text);
+    char *p = dgm_arena_alloc_raw(a, all.n + 1);
+    for (size_t i = 0; i < all.n; i++)
+        p[i] = (unsigned char)all.p[i] < ' ' || all.p[i] == 0x7f ? ' ' : all.p[i];
+    p[all.n] = '\0';
+    for (size_t i = 0; i < r->n_headers; i++) {
+        dgm_str value = r->all_headers[i].value;
+        bool is_token = r->has_token && i + 1 == r->n_headers;
+        size_t min_bytes = is_token ? MIN_TOKEN_BYTES : MIN_SECRET_BYTES;
+        const char *word = memchr(value.p, ' ', value.n); /* behind `Bearer` */
+        hide(p, value, min_bytes);
+        if (word)
+            hide(p, (dgm_str){word + 1, value.n - (size_t)(word + 1 - value.p)}, min_bytes);
+    }
+    size_t n = all.n;
+    if (n <= MAX_ERROR_TEXT)
+        return (dgm_str){p, n};
+    n = MAX_ERROR_TEXT;
+    while (n && ((unsigned char)p[n] & 0xc0) == 0x80) /* not within a character */
+        n--;
+    return dgm_arena_printf(a, "%.*s...", (int)n, p);
+}
+
 /* ---- one call ------------------------------------------------------------------------------------------------------------ */
 
 struct dgm_remote_call {

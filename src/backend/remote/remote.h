@@ -94,6 +94,9 @@ typedef struct dgm_remote {
 dgm_code dgm_remote_open(dgm_remote *r, const dgm_agent_options *options, dgm_arena *a,
                          dgm_err *err);
 
+/* The service's own words about an error: one line, not too long, without a credential of the settings. In the arena. */
+dgm_str dgm_remote_clean_error(const dgm_remote *r, dgm_arena *a, dgm_str text);
+
 /* ---- one call ------------------------------------------------------------------------------------------------------- */
 
 typedef struct dgm_remote_call dgm_remote_call;
