@@ -164,6 +164,11 @@
  * allocates nothing and one large event does not stay in memory. */
 #define DGM_ARENA_KEEP_BYTES ((size_t)256 << 10)
 
+/* Freed blocks that an event loop retains for its next requests: a block, and all of them. A request takes 9 KiB in ten blocks,
+ * and 64 of them are answered in one turn. */
+#define DGM_SPARE_BLOCK_BYTES ((size_t)4 << 10)
+#define DGM_SPARE_BYTES ((size_t)1 << 20)
+
 /* A server's configuration. It is read by its own administrator, but a mistyped path may name any file:
  * "config_bytes": one file; the largest seen in practice are card texts of some 50 KiB. */
 #define DGM_MAX_CONFIG_BYTES ((size_t)1 << 20)

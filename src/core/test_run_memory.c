@@ -202,6 +202,7 @@ static void an_agent_finds_what_it_stored(void **state)
     tell_only(&e, "recall!", (struct to){.context = "c", .agent = "two"}, "none");
     tell_only(&e, "recall", (struct to){.context = "c"}, "none"); /* of another task */
     tell_only(&e, "too much", (struct to){.context = "c"}, "too large");
+    tell_only(&e, "as much as possible", (struct to){.context = "c"}, "stored");
     restart(&e);
     tell_only(&e, "recall!", (struct to){.context = "c"}, "remember two!");
     stop_env(&e);

@@ -321,6 +321,29 @@ static void a_task_that_waits_gets_an_ordinary_turn(void **state)
     stop_env(&e);
 }
 
+/* Its run has ended: the next one starts when its caller answers. */
+static void a_task_that_waits_is_not_resumed(void **state)
+{
+    struct env e;
+    start_listening(&e, state);
+    struct step *waits = say(&e, "m-1", "ask", NULL), *works = say(&e, "m-2", "work", NULL);
+    restart(&e);
+    recover_tasks(&e);
+    sem_wait(&was_resumed); /* the one that worked, without being asked */
+    assert_string_equal(resumed_with, "work|");
+    assert_int_equal(n_started, 3);
+    assert_int_equal(dgm_core_stats_of(e.core).running, 1);
+    complete();
+    struct step *more = say(&e, "m-3", "work", waits->task);
+    assert_int_equal(more->turn, 2);
+    assert_int_equal(n_started, 4);
+    assert_string_equal(resumed_with, "work|");
+    clear(more);
+    clear(works);
+    clear(waits);
+    stop_env(&e);
+}
+
 /* The run exists, and its agent is started when the history was read. */
 static void a_message_before_the_start_is_offered_then(void **state)
 {
@@ -395,5 +418,6 @@ DGM_TEST_MAIN(ON_BOTH(a_message_reaches_a_run_at_work),
               ON_BOTH(a_message_that_is_not_accepted_waits),
               ON_BOTH(accepted_messages_survive_a_crash), ON_BOTH(a_run_that_is_canceled_gets_none),
               ON_BOTH(a_task_that_waits_gets_an_ordinary_turn),
+              ON_BOTH_HOLDS(a_task_that_waits_is_not_resumed, "R002-37"),
               ON_BOTH(a_message_before_the_start_is_offered_then),
               ON_BOTH(a_message_may_be_for_a_run_only))
