@@ -31,7 +31,7 @@ struct mock_request {
 static dgm_str mock_content(dgm_arena *a, const yyjson_val *message)
 {
     yyjson_val *content = dgm_json_get(message, DGM_STR("content")), *part;
-    dgm_str all = {0};
+    dgm_str all = DGM_STR("");
     size_t i, n;
     if (yyjson_is_str(content))
         return dgm_json_str(content);
@@ -69,7 +69,7 @@ static void mock_add(struct mock_script *s, enum mock_kind kind, dgm_str text)
 
 static void mock_add_call(struct mock_script *s, dgm_str name, dgm_str arguments)
 {
-    mock_add(s, MOCK_CALL, name);
+    mock_add(s, MOCK_CALL, name.n ? name : DGM_STR("unnamed"));
     s->pieces[s->n - 1].arguments = arguments.n ? arguments : DGM_STR("{}");
 }
 
@@ -192,7 +192,7 @@ static void mock_script_calls(struct mock_script *s, dgm_str text)
     do {
         dgm_str name = mock_word(&text);
         size_t n = mock_object_length(text);
-        mock_add_call(s, name.n ? name : DGM_STR("unnamed"), (dgm_str){text.p, n});
+        mock_add_call(s, name, (dgm_str){text.p, n});
         text = (dgm_str){text.p + n, text.n - n};
     } while (mock_command_of(mock_word(&text)) == COMMAND_CALL);
     mock_add(s, MOCK_FINISH, DGM_STR("tool_calls"));
@@ -360,7 +360,7 @@ static void mock_script_results(struct mock_script *s, const struct mock_request
 
 void dgm_mock_write_script(struct mock_script *s, const yyjson_val *request, unsigned attempt)
 {
-    struct mock_request r = {.arena = s->arena, .request = request};
+    struct mock_request r = {.arena = s->arena, .request = request, .text = DGM_STR("")};
     mock_read_request(&r);
     dgm_str step = mock_step(r.text, r.n_rounds), rest = step;
     enum mock_command command = mock_command_of(mock_word(&rest));

@@ -17,6 +17,8 @@ static bool is_word_char(char c)
 static dgm_str values_next_word(dgm_str text, size_t *at)
 {
     size_t i = *at, from;
+    if (i >= text.n) /* also a text that is absent */
+        return (dgm_str){0};
     while (i < text.n && !is_word_char(text.p[i]))
         i++;
     from = i;

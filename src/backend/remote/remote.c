@@ -2,6 +2,7 @@
 #include "backend/remote/remote.h"
 
 #include "base/limits.h"
+#include "wire/model_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,9 +291,8 @@ static void remote_on_head(void *user, const dgm_fetch_head *head)
     c->status = head->status;
     c->is_stream = type.n == 17 && strncasecmp(type.p, "text/event-stream", 17) == 0;
     c->is_error = head->status < 200 || head->status > 299;
-    c->retry_after = after.n && after.n < 6 && after.p[0] >= '0' && after.p[0] <= '9'
-                         ? strtod(after.p, NULL)
-                         : -1;
+    int64_t wait_ms = dgm_model_retry_after(after, (dgm_str){0}, dgm_loop_unix_ms());
+    c->retry_after = wait_ms < 0 ? -1 : (double)wait_ms / 1000;
     if (c->handler.on_head)
         c->handler.on_head(c->handler.user, head);
     if (c->canceled || c->is_error || is_json || c->is_stream || head->status == 204)
