@@ -7,96 +7,23 @@
 
 extern char **environ;
 
-/* Where things are, the language, the terminal. No proxy settings: their URLs may hold passwords. */
-static const char *const allowed[] = {"PATH",
-                                      "HOME",
-                                      "USER",
-                                      "LOGNAME",
-                                      "SHELL",
-                                      "LANG",
-                                      "LANGUAGE",
-                                      "LC_*",
-                                      "TZ",
-                                      "TERM",
-                                      "TMPDIR",
-                                      "TMP",
-                                      "TEMP",
-                                      "XDG_*",
-                                      "SSL_CERT_DIR",
-                                      "SSL_CERT_FILE",
-                                      "CURL_CA_BUNDLE",
-                                      "PYTHONPATH",
-                                      "PYTHONHOME",
-                                      "PYTHONUNBUFFERED",
-                                      "PYTHONUTF8",
-                                      "VIRTUAL_ENV",
-                                      "NODE_PATH",
-                                      "NODE_ENV",
-                                      "NODE_EXTRA_CA_CERTS",
-                                      "REQUESTS_CA_BUNDLE",
-                                      "PYTHONIOENCODING",
-                                      "LD_LIBRARY_PATH",
-                                      NULL};
-
 /* Set for each run: see dgm_program_env. */
 static const char *const of_run[] = {"DRAGOMAN_TASK_ID",     "DRAGOMAN_CONTEXT_ID",
                                      "DRAGOMAN_CONTEXT_KEY", "DRAGOMAN_TENANT",
                                      "DRAGOMAN_PRINCIPAL",   "DRAGOMAN_CALL_ID"};
 #define N_OF_RUN (sizeof of_run / sizeof *of_run)
 
-static dgm_str env_name(const char *entry) /* "NAME=value" */
-{
-    return (dgm_str){entry, strcspn(entry, "=")};
-}
-
-static bool is_allowed(dgm_str name)
-{
-    for (size_t i = 0; allowed[i]; i++) {
-        dgm_str row = dgm_str_from(allowed[i]);
-        if (row.p[row.n - 1] == '*' ? dgm_str_starts(name, (dgm_str){row.p, row.n - 1})
-                                    : dgm_str_eq(name, row))
-            return true;
-    }
-    return false;
-}
-
-static bool has_name(dgm_strs names, dgm_str name)
-{
-    for (size_t i = 0; i < names.n; i++) {
-        if (dgm_str_eq(names.at[i], name))
-            return true;
-    }
-    return false;
-}
-
-/* What the settings say about the environment. */
-struct program_env {
-    const char **own; /* "NAME=value" */
-    size_t n_own;
-    dgm_strs inherit;
-    bool inherits_all;
-};
-
-static bool is_set_otherwise(const struct program_env *e, dgm_str name)
+static bool is_set_otherwise(const dgm_process_env_rule *e, dgm_str name)
 {
     for (size_t i = 0; i < N_OF_RUN; i++) {
         if (dgm_str_eq(name, dgm_str_from(of_run[i])))
             return true;
     }
     for (size_t i = 0; i < e->n_own; i++) {
-        if (dgm_str_eq(name, env_name(e->own[i])))
+        if (dgm_str_eq(name, dgm_process_env_name(e->own[i])))
             return true;
     }
     return false;
-}
-
-static bool is_passed(const struct program_env *e, const dgm_agent_options *options, dgm_str name)
-{
-    if (has_name(e->inherit, name))
-        return true;
-    if (options && has_name(options->secret_env, name))
-        return false;
-    return e->inherits_all || is_allowed(name);
 }
 
 /* Names of variables that the program does not get, for the log of a failure. */
@@ -111,8 +38,7 @@ static void note_withheld(dgm_buf *b, size_t *n_more, dgm_str name)
     dgm_buf_add_str(b, name);
 }
 
-static void fill_env(dgm_program *p, const struct program_env *e, const dgm_agent_options *options,
-                     dgm_arena *a)
+static void fill_env(dgm_program *p, const dgm_process_env_rule *e, dgm_arena *a)
 {
     size_t n = 0, n_more = 0;
     dgm_buf withheld;
@@ -121,10 +47,10 @@ static void fill_env(dgm_program *p, const struct program_env *e, const dgm_agen
         n++;
     p->env = dgm_new_n(a, const char *, n + e->n_own + 1);
     for (size_t i = 0; i < n; i++) {
-        dgm_str name = env_name(environ[i]);
+        dgm_str name = dgm_process_env_name(environ[i]);
         if (is_set_otherwise(e, name))
             continue;
-        if (is_passed(e, options, name))
+        if (dgm_process_env_passes(e, name))
             p->env[p->n_env++] = dgm_arena_dup(a, dgm_str_from(environ[i])).p;
         else
             note_withheld(&withheld, &n_more, name);
@@ -168,17 +94,19 @@ static const char **read_command(dgm_arena *a, const dgm_json *v)
     return argv;
 }
 
-static void read_env(struct program_env *e, dgm_arena *a, const dgm_json *env,
+static void read_env(dgm_process_env_rule *e, dgm_arena *a, const dgm_json *env,
                      const dgm_json *inherit)
 {
     size_t i, n;
     yyjson_val *key, *item;
-    e->own = dgm_new_n(a, const char *, (env ? yyjson_obj_size(program_plain(env)) : 0) + 1);
+    const char **own =
+        dgm_new_n(a, const char *, (env ? yyjson_obj_size(program_plain(env)) : 0) + 1);
     yyjson_obj_foreach (program_plain(env), i, n, key, item) {
-        e->own[e->n_own++] =
+        own[e->n_own++] =
             dgm_arena_printf(a, "%.*s=%s", DGM_P(dgm_json_str(key)), copy_text(a, item)).p;
     }
-    e->inherits_all = yyjson_is_str(program_plain(inherit));
+    e->own = own;
+    e->inherit_all = yyjson_is_str(program_plain(inherit));
     if (!yyjson_is_arr(program_plain(inherit)))
         return;
     e->inherit.at = dgm_new_n(a, dgm_str, yyjson_arr_size(program_plain(inherit)));
@@ -191,13 +119,13 @@ dgm_code dgm_program_open(const dgm_program_settings *settings, const dgm_agent_
                           dgm_arena *a, dgm_program *ret_program, dgm_err *err)
 {
     dgm_program p = {.argv = read_command(a, settings->command)};
-    struct program_env e = {0};
+    dgm_process_env_rule e = {.secret = options ? options->secret_env : (dgm_strs){0}};
     char path[PATH_MAX];
     dgm_err why = {0};
     if (settings->cwd.n > 0)
         p.cwd = dgm_arena_dup(a, settings->cwd).p;
     read_env(&e, a, settings->env, settings->inherit_env);
-    fill_env(&p, &e, options, a);
+    fill_env(&p, &e, a);
     if (dgm_process_find(p.argv[0], p.env, p.cwd, path, &why))
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "command"), "%s", why.msg);
     *ret_program = p;

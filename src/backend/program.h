@@ -1,10 +1,7 @@
 /*
  * backend/program.h - programs that the configuration names: those of exec agents and of exec tools.
  *
- * The server's environment holds secrets: callers' tokens, keys of other agents. A program that can be
- * made to show its environment would give them away. So a program gets an allow list of variables, plus
- * `env` and `inherit_env`. Variables that hold callers' tokens are passed only if inherit_env names them:
- * `all` does not.
+ * Which variables of the server's environment a program gets is the rule of net/process.h.
  */
 #pragma once
 

@@ -64,10 +64,8 @@ static void read_steps(dgm_mock *mock, struct answer *ret, dgm_model_answer *m)
 static void run_body(dgm_str body, unsigned attempt, struct answer *ret)
 {
     dgm_auto(dgm_mock_free) dgm_mock *mock = dgm_mock_new(body, attempt);
-    dgm_model_handler handler = {.on_text = add_text,
-                                 .on_reasoning = add_reasoning,
-                                 .on_call = add_call,
-                                 .arg = ret};
+    dgm_model_handler handler = {
+        .on_text = add_text, .on_reasoning = add_reasoning, .on_call = add_call, .arg = ret};
     dgm_auto(dgm_model_answer_free) dgm_model_answer *m =
         dgm_model_answer_new(DGM_MODEL_CHAT, &handler, 1);
     *ret = (struct answer){.status = dgm_mock_status(mock)};
@@ -100,8 +98,9 @@ static void done(struct answer *x)
 static void write_body(dgm_buf *b, const char *text, bool is_stream, const char *more)
 {
     dgm_buf_init(b, SIZE_MAX);
-    dgm_buf_printf(b, "{\"model\":\"mock:\",\"stream\":%s,\"stream_options\":{\"include_usage\":true},",
-                   is_stream ? "true" : "false");
+    dgm_buf_printf(
+        b, "{\"model\":\"mock:\",\"stream\":%s,\"stream_options\":{\"include_usage\":true},",
+        is_stream ? "true" : "false");
     dgm_buf_add_lit(b, "\"messages\":[{\"role\":\"user\",\"content\":");
     dgm_json_put_str(b, dgm_str_from(text));
     dgm_buf_printf(b, "}%s}", more);
@@ -120,7 +119,8 @@ static const struct script {
     {"call find {\"q\":\"a {b}\"}", "]", DGM_MODEL_TOOL_CALLS, "", "", "find {\"q\":\"a {b}\"};"},
     {"call a\ncall b {\"n\":[1]} call c please", "]", DGM_MODEL_TOOL_CALLS, "", "",
      "a {};b {\"n\":[1]};c {};"},
-    {"ask Which one?", "]", DGM_MODEL_TOOL_CALLS, "", "", "ask_user {\"question\":\"Which one?\"};"},
+    {"ask Which one?", "]", DGM_MODEL_TOOL_CALLS, "", "",
+     "ask_user {\"question\":\"Which one?\"};"},
     {"think Yes.", "]", DGM_MODEL_STOP, "Yes.", "I think about it. "},
     {"refuse No.", "]", DGM_MODEL_REFUSAL, "", "", "", "No."},
     {"filter", "]", DGM_MODEL_CONTENT_FILTER, ""},
@@ -128,15 +128,17 @@ static const struct script {
     {"json a", "]", DGM_MODEL_STOP, "{\"answer\":\"a\"}"},
     {"five", "],\"response_format\":{\"type\":\"json_object\"}", DGM_MODEL_STOP,
      "{\"answer\":\"five\"}"},
-    {"take 5", "],\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":{"
-               "\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"},\"ok\":{\"type\":"
-               "\"boolean\"}},\"required\":[\"n\",\"ok\"]}}}",
+    {"take 5",
+     "],\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":{"
+     "\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"},\"ok\":{\"type\":"
+     "\"boolean\"}},\"required\":[\"n\",\"ok\"]}}}",
      DGM_MODEL_STOP, "{\"n\":5,\"ok\":true}"},
     {"silent", "]", DGM_MODEL_STOP, ""},
     {"What time is it?", "]" TOOLS, DGM_MODEL_TOOL_CALLS, "", "", "now {};"},
     {"The weather for 007 days in Oslo?", "]" TOOLS, DGM_MODEL_TOOL_CALLS, "", "",
      "weather {\"city\":\"Oslo\",\"days\":7,\"unit\":\"C\"};"},
-    {"Ask a question", "]" TOOLS, DGM_MODEL_TOOL_CALLS, "", "", "ask_user {\"question\":\"a question\"};"},
+    {"Ask a question", "]" TOOLS, DGM_MODEL_TOOL_CALLS, "", "",
+     "ask_user {\"question\":\"a question\"};"},
     {"fail broken", "]", DGM_MODEL_ERROR, "I start ", "", "", "", "broken"},
 };
 
@@ -211,8 +213,9 @@ static void steps_are_rounds(void **state)
     check_text(text, TURN("c1", "a") TURN("c2", "b") TURN("c3", "c") "]",
                "The result of a is: noon The result of b is: noon The result of c is: noon");
     /* results of an earlier message do not count */
-    check_text(text, TURN("c1", "a") ",{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
-                                     "\"echo new\"}]}]",
+    check_text(text,
+               TURN("c1", "a") ",{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
+                               "\"echo new\"}]}]",
                "new");
 }
 

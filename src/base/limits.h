@@ -38,8 +38,11 @@
  * referenceTaskIds. The longest one seen has 16. */
 #define DGM_MAX_REQUEST_WORDS 128
 
-/* "resume_entries": of AG-UI's resume. A run has one open interrupt; each entry may need two reads of the store. */
-#define DGM_MAX_RESUME_ENTRIES 16
+/* "resume_entries": of AG-UI's resume, answers to requests for approval in Responses and AI SDK. A run has one open question, which
+ * may ask for the approval of several calls ("open_calls" at most). */
+#define DGM_MAX_RESUME_ENTRIES 256
+/* So many names of questions in one request are read from the store; the others are ignored. */
+#define DGM_MAX_RESUME_READS 16
 
 /* "item_references": of one Responses or Conversations request. Clients that reference everything send one per item
  * of the conversation. */

@@ -34,7 +34,8 @@ static bool has_it(const dgm_http_request *r, dgm_str tag, int64_t modified_s)
         if (has_tag(r->headers[i].value, tag))
             return true;
     }
-    return !asks && modified_s && since.n && dgm_http_date_read(since, &since_s) && since_s >= modified_s;
+    return !asks && modified_s && since.n && dgm_http_date_read(since, &since_s) &&
+           since_s >= modified_s;
 }
 
 void dgm_cached_send(dgm_http_exchange *x, const dgm_cached *it)
@@ -49,7 +50,8 @@ void dgm_cached_send(dgm_http_exchange *x, const dgm_cached *it)
     if (it->vary.n)
         headers[n++] = (dgm_http_header){DGM_STR("Vary"), it->vary};
     if (it->modified_s)
-        headers[n++] = (dgm_http_header){DGM_STR("Last-Modified"), dgm_http_date_text(a, it->modified_s)};
+        headers[n++] =
+            (dgm_http_header){DGM_STR("Last-Modified"), dgm_http_date_text(a, it->modified_s)};
     for (size_t i = 0; i < it->n_more && i < 8; i++)
         headers[n++] = it->more[i];
     if (has_it(dgm_http_request_of(x), tag, it->modified_s))

@@ -39,8 +39,8 @@ const dgm_llm_builtin dgm_llm_request_auth = {
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
 const char *const dgm_llm_yes_words[] = {"yes", "y", "approve", "approved", "allow", NULL};
-const char *const dgm_llm_no_words[] = {"no", "n", "reject", "rejected", "deny", "denied",
-                                        "decline", NULL};
+const char *const dgm_llm_no_words[] = {"no",   "n",      "reject",  "rejected",
+                                        "deny", "denied", "decline", NULL};
 
 static bool llm_is_one_of(dgm_str text, const char *const *words)
 {
@@ -110,8 +110,8 @@ bool dgm_llm_read_question(dgm_llm_loop *l, struct llm_call *c)
     c->url = dgm_json_str_member(v, "url");
     c->scheme = dgm_json_str_member(v, "scheme");
     c->question = dgm_llm_cut(
-        l->turn,
-        dgm_json_str_member(v, c->state == LLM_CALL_AUTH ? "reason" : "question"), QUESTION_BYTES);
+        l->turn, dgm_json_str_member(v, c->state == LLM_CALL_AUTH ? "reason" : "question"),
+        QUESTION_BYTES);
     c->choices = yyjson_arr_size(choices) && yyjson_arr_size(choices) <= 100 ? choices : NULL;
     c->schema = yyjson_is_obj(schema) ? schema : NULL;
     if (c->state == LLM_CALL_QUESTION)
@@ -290,8 +290,8 @@ static void llm_reject_call(dgm_llm_loop *l, struct llm_call *c, dgm_str reason)
 {
     dgm_str text = DGM_STR("The user rejected this call. The tool was not called.");
     if (reason.n)
-        text = dgm_arena_join(l->scratch,
-                              dgm_arena_join(l->scratch, text, DGM_STR(" Reason: ")), reason);
+        text = dgm_arena_join(l->scratch, dgm_arena_join(l->scratch, text, DGM_STR(" Reason: ")),
+                              reason);
     dgm_llm_finish_call(l, c, &(dgm_llm_result){.is_error = true, .text = text});
 }
 
@@ -318,8 +318,8 @@ static bool llm_decide(dgm_llm_loop *l, struct llm_call *c, const dgm_json *data
 static struct llm_call *llm_decided_call(dgm_llm_loop *l, const dgm_json *data)
 {
     dgm_str id = dgm_json_str_member(data, "id");
-    struct llm_call *c = id.n ? dgm_llm_find_call(l, id)
-                              : llm_first_in(l, LLM_CALL_APPROVAL, LLM_CALL_APPROVAL);
+    struct llm_call *c =
+        id.n ? dgm_llm_find_call(l, id) : llm_first_in(l, LLM_CALL_APPROVAL, LLM_CALL_APPROVAL);
     return c && c->state == LLM_CALL_APPROVAL ? c : NULL;
 }
 

@@ -11,8 +11,11 @@
 #include "loop/llm_loop_int.h"
 
 #define UNKNOWN_OUTCOME                                                                            \
-    "The outcome of this call is unknown: the run was interrupted while the tool worked. The call " \
+    "The outcome of this call is unknown: the run was interrupted while the tool worked. The "     \
+    "call "                                                                                        \
     "was not repeated. Check its effects before you call the tool again."
+
+#define RESULT_KEY "key" /* in the metadata of a part with a result */
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
@@ -20,8 +23,8 @@ void dgm_llm_set_output(dgm_llm_loop *l, struct llm_call *c, bool is_error, dgm_
 {
     c->state = LLM_CALL_DONE;
     c->is_error = is_error;
-    c->output = dgm_json_make_string(
-        l->turn, dgm_llm_cut(l->scratch, text, l->options.limits.result_bytes));
+    c->output = dgm_json_make_string(l->turn,
+                                     dgm_llm_cut(l->scratch, text, l->options.limits.result_bytes));
 }
 
 static void llm_set_value(dgm_llm_loop *l, struct llm_call *c, const dgm_json *value)
@@ -88,9 +91,19 @@ static int llm_index_of(const dgm_llm_loop *l, const struct llm_call *c)
     return (int)(c - l->calls);
 }
 
+dgm_str dgm_llm_call_key(dgm_llm_loop *l, const struct llm_call *c)
+{
+    return dgm_llm_id(l, "t", l->iteration, llm_index_of(l, c));
+}
+
+/* A result of a tool that ran has the key of the call. A process that continues this one finds the result by it, and does not
+ * mistake the error of a call for it that was in a model turn which was never saved. */
 static void llm_show_result(dgm_llm_loop *l, const struct llm_call *c)
 {
     dgm_part part = llm_result_part(l, c);
+    dgm_json *key = dgm_json_make_string(l->scratch, dgm_llm_call_key(l, c));
+    if (c->has_start)
+        part.metadata = dgm_json_object(l->scratch, &(dgm_member){DGM_STR(RESULT_KEY), key}, 1);
     dgm_message m = {.message_id = dgm_llm_id(l, "r", l->iteration, llm_index_of(l, c)),
                      .role = DGM_ROLE_AGENT,
                      .parts = {&part, 1}};
@@ -122,7 +135,6 @@ static void llm_emit_complete(dgm_llm_loop *l, const struct llm_call *c)
 {
     dgm_internal it = {.kind = DGM_INTERNAL_TOOL_COMPLETE,
                        .tool_call_id = c->id,
-                       .tool_name = c->name,
                        .success = c->is_error ? DGM_FALSE : DGM_TRUE};
     if (c->is_error)
         it.error = dgm_llm_value_text(l->scratch, c->output);
@@ -360,11 +372,6 @@ void dgm_llm_check_calls(dgm_llm_loop *l, const dgm_llm_end *end)
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
-dgm_str dgm_llm_call_key(dgm_llm_loop *l, const struct llm_call *c)
-{
-    return dgm_llm_id(l, "t", l->iteration, llm_index_of(l, c));
-}
-
 static void llm_start_call(dgm_llm_loop *l, struct llm_call *c)
 {
     dgm_internal it = {.kind = DGM_INTERNAL_TOOL_START,
@@ -537,16 +544,14 @@ void dgm_llm_stop_calls(dgm_llm_loop *l)
 /* ---- after a load ------------------------------------------------------------------------------------------------ */
 
 /* The result that the process before has written to the log after it saved its state. */
-static const dgm_json *llm_logged_result(const dgm_task *task, dgm_str message_id, dgm_str call_id)
+static const dgm_json *llm_logged_result(const dgm_task *task, dgm_str message_id, dgm_str key)
 {
     for (size_t i = task ? task->history.n : 0; i-- > 0;) {
         const dgm_message *m = &task->history.at[i];
-        if (!dgm_str_eq(m->message_id, message_id) || !m->parts.n)
+        if (!dgm_str_eq(m->message_id, message_id) || !m->parts.n ||
+            !dgm_str_eq(dgm_json_str_member(m->parts.at[0].metadata, RESULT_KEY), key))
             continue;
-        yyjson_val *list = dgm_json_get(m->parts.at[0].data, DGM_STR(DGM_DATA_RESULTS));
-        yyjson_val *result = yyjson_arr_get_first(list);
-        if (dgm_str_eq(dgm_json_str_member(result, "call_id"), call_id))
-            return result;
+        return yyjson_arr_get_first(dgm_json_get(m->parts.at[0].data, DGM_STR(DGM_DATA_RESULTS)));
     }
     return NULL;
 }
@@ -554,7 +559,7 @@ static const dgm_json *llm_logged_result(const dgm_task *task, dgm_str message_i
 static void llm_resume_call(dgm_llm_loop *l, struct llm_call *c, const dgm_task *task)
 {
     dgm_str id = dgm_llm_id(l, "r", l->iteration, llm_index_of(l, c));
-    const dgm_json *result = llm_logged_result(task, id, c->id);
+    const dgm_json *result = llm_logged_result(task, id, dgm_llm_call_key(l, c));
     const dgm_json *output = dgm_json_get(result, DGM_STR("output"));
     if (output) {
         c->state = LLM_CALL_DONE;

@@ -26,7 +26,7 @@ static void llm_map_calls(dgm_llm_loop *l, dgm_map *calls)
     }
 }
 
-/* The first message that has a call whose result is in this message; `first` if there is none before it. */
+/* The first message that has a call whose result is in this message; `first` if no message before it has one. */
 static size_t llm_first_call(const dgm_map *calls, const dgm_message *m, size_t first)
 {
     for (size_t i = 0; i < m->parts.n; i++) {
@@ -93,9 +93,8 @@ static void llm_replace_by_summary(dgm_llm_loop *l)
     dgm_arena *old = l->arena;
     dgm_messages before = l->messages, queued = l->queued;
     dgm_str task = l->task_id, context = l->context_id;
-    dgm_part part = dgm_llm_text_part(
-        dgm_arena_join(l->scratch, DGM_STR("Summary of the conversation so far:\n\n"),
-                       dgm_buf_str(&l->text)));
+    dgm_part part = dgm_llm_text_part(dgm_arena_join(
+        l->scratch, DGM_STR("Summary of the conversation so far:\n\n"), dgm_buf_str(&l->text)));
     dgm_message summary = {.message_id = dgm_llm_id(l, "summary", l->iteration, -1),
                            .role = DGM_ROLE_USER,
                            .parts = {&part, 1}};

@@ -53,23 +53,22 @@ void dgm_llm_emit_sentence(dgm_llm_loop *l, dgm_task_state state, dgm_str text, 
 void dgm_llm_emit_chunk(dgm_llm_loop *l, dgm_str text, bool append, bool is_last)
 {
     dgm_part part = dgm_llm_text_part(text);
-    dgm_artifact_update u = {.task_id = l->task_id,
-                             .context_id = l->context_id,
-                             .artifact = {.artifact_id = dgm_str_from(l->artifact_id),
-                                          .parts = {&part, 1}},
-                             .append = append ? DGM_TRUE : DGM_FALSE,
-                             .last_chunk = is_last ? DGM_TRUE : DGM_FALSE};
+    dgm_artifact_update u = {
+        .task_id = l->task_id,
+        .context_id = l->context_id,
+        .artifact = {.artifact_id = dgm_str_from(l->artifact_id), .parts = {&part, 1}},
+        .append = append ? DGM_TRUE : DGM_FALSE,
+        .last_chunk = is_last ? DGM_TRUE : DGM_FALSE};
     llm_emit(l, (dgm_event){.kind = DGM_EVENT_ARTIFACT, .artifact = &u});
 }
 
 void dgm_llm_emit_files(dgm_llm_loop *l, dgm_str artifact_id, dgm_str name, dgm_parts files)
 {
-    dgm_artifact_update u = {
-        .task_id = l->task_id,
-        .context_id = l->context_id,
-        .artifact = {.artifact_id = artifact_id, .name = name, .parts = files},
-        .append = DGM_FALSE,
-        .last_chunk = DGM_TRUE};
+    dgm_artifact_update u = {.task_id = l->task_id,
+                             .context_id = l->context_id,
+                             .artifact = {.artifact_id = artifact_id, .name = name, .parts = files},
+                             .append = DGM_FALSE,
+                             .last_chunk = DGM_TRUE};
     llm_emit(l, (dgm_event){.kind = DGM_EVENT_ARTIFACT, .artifact = &u});
 }
 
@@ -131,8 +130,7 @@ void dgm_llm_add_message(dgm_llm_loop *l, const dgm_message *m)
     dgm_message *copy = &list->at[list->n];
     *copy = dgm_message_copy(l->arena, m);
     if (!copy->message_id.n)
-        copy->message_id =
-            dgm_arena_dup(l->arena, dgm_llm_id(l, "h", (uint32_t)list->n, -1));
+        copy->message_id = dgm_arena_dup(l->arena, dgm_llm_id(l, "h", (uint32_t)list->n, -1));
     list->n++;
     l->bytes += dgm_llm_message_bytes(l, copy);
 }
@@ -142,8 +140,8 @@ dgm_str dgm_llm_text_of(dgm_arena *a, const dgm_message *m)
     dgm_str text = {"", 0};
     for (size_t i = 0; i < m->parts.n; i++) {
         if (m->parts.at[i].kind == DGM_PART_TEXT && m->parts.at[i].content.n)
-            text = text.n ? dgm_arena_join(a, text, m->parts.at[i].content)
-                          : m->parts.at[i].content;
+            text =
+                text.n ? dgm_arena_join(a, text, m->parts.at[i].content) : m->parts.at[i].content;
     }
     return text;
 }
@@ -160,7 +158,6 @@ dgm_str dgm_llm_cut(dgm_arena *a, dgm_str text, size_t max)
         return text;
     while (n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80)
         n--;
-    return dgm_arena_join(
-        a, (dgm_str){text.p, n},
-        dgm_arena_printf(a, "\n[cut: %zu of %zu bytes are shown]", n, text.n));
+    return dgm_arena_join(a, (dgm_str){text.p, n},
+                          dgm_arena_printf(a, "\n[cut: %zu of %zu bytes are shown]", n, text.n));
 }

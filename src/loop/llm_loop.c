@@ -91,7 +91,8 @@ bool dgm_llm_save_now(dgm_llm_loop *l)
     l->saved.over = false;
     dgm_llm_loop_save(l, &l->saved);
     if (l->saved.over) {
-        dgm_llm_fail(l, "The conversation of this task is too long to be stored (limit: %zu bytes).",
+        dgm_llm_fail(l,
+                     "The conversation of this task is too long to be stored (limit: %zu bytes).",
                      l->options.limits.state_bytes);
         return false;
     }
@@ -107,8 +108,7 @@ void dgm_llm_terminate(dgm_llm_loop *l, dgm_task_state state, dgm_str text)
         dgm_llm_act(l, (dgm_llm_action){.kind = DGM_LLM_STOP_MODEL});
     dgm_llm_close_text(l, false);
     dgm_llm_stop_calls(l);
-    dgm_llm_emit_sentence(l, state, text,
-                          state == DGM_STATE_FAILED || state == DGM_STATE_REJECTED);
+    dgm_llm_emit_sentence(l, state, text, state == DGM_STATE_FAILED || state == DGM_STATE_REJECTED);
     dgm_llm_act(l, (dgm_llm_action){.kind = DGM_LLM_END, .state = state});
 }
 
@@ -180,8 +180,8 @@ bool dgm_llm_queue(dgm_llm_loop *l, const dgm_message *m)
     *copy = dgm_message_copy(l->arena, &rest);
     copy->role = DGM_ROLE_USER;
     if (!copy->message_id.n)
-        copy->message_id = dgm_arena_dup(
-            l->arena, dgm_llm_id(l, "u", l->iteration, (int)(l->n_seen & 0xffff)));
+        copy->message_id =
+            dgm_arena_dup(l->arena, dgm_llm_id(l, "u", l->iteration, (int)(l->n_seen & 0xffff)));
     l->queued.n++;
     return true;
 }
@@ -189,7 +189,8 @@ bool dgm_llm_queue(dgm_llm_loop *l, const dgm_message *m)
 static void llm_on_message(dgm_llm_loop *l, const dgm_message *m)
 {
     bool is_new = !llm_has_seen(l, m->message_id);
-    if (l->phase == LLM_WAITING && !is_new) { /* the answer to the question before this one, again */
+    if (l->phase == LLM_WAITING &&
+        !is_new) { /* the answer to the question before this one, again */
         dgm_llm_ask(l, LLM_ASK_REPEAT);
         return;
     }
@@ -204,19 +205,18 @@ static void llm_on_message(dgm_llm_loop *l, const dgm_message *m)
 
 /* ---- start and resume -------------------------------------------------------------------------------------------- */
 
-static bool llm_has_artifact(const dgm_task *task, dgm_str id)
-{
-    for (size_t i = 0; task && i < task->artifacts.n; i++) {
-        if (dgm_str_eq(task->artifacts.at[i].artifact_id, id))
-            return true;
-    }
-    return false;
-}
-
 static void llm_find_stale_text(dgm_llm_loop *l, const dgm_task *task)
 {
     dgm_llm_name_artifact(l);
-    l->is_stale = llm_has_artifact(task, dgm_str_from(l->artifact_id));
+    for (size_t i = 0; task && i < task->artifacts.n; i++) {
+        const dgm_artifact *x = &task->artifacts.at[i];
+        dgm_message text = {.parts = x->parts};
+        if (!dgm_str_eq(x->artifact_id, dgm_str_from(l->artifact_id)))
+            continue;
+        l->is_stale = true;
+        l->stale_text = dgm_arena_dup(l->turn, dgm_llm_text_of(l->scratch, &text));
+        l->has_output |= l->stale_text.n > 0;
+    }
 }
 
 static dgm_code llm_on_start(dgm_llm_loop *l, const dgm_llm_start *s)
@@ -238,8 +238,7 @@ static dgm_code llm_on_start(dgm_llm_loop *l, const dgm_llm_start *s)
     dgm_llm_add_message(l, s->message);
     l->iteration = 1;
     llm_find_stale_text(l, s->task);
-    l->iteration = 0;
-    dgm_llm_next_iteration(l);
+    dgm_llm_call_model(l);
     return DGM_OK;
 }
 

@@ -60,14 +60,15 @@ extern const dgm_llm_builtin dgm_llm_ask_user, dgm_llm_request_auth;
 
 /* 0 in a limit: the default behind it. */
 typedef struct dgm_llm_limits {
-    uint32_t iterations;          /* model calls that may ask for tools: 25 */
-    uint32_t calls_per_iteration; /* tool calls of one model turn: 64; the others are refused, and the model is informed */
-    uint32_t parallel_tools;      /* 4 */
-    uint64_t tokens;              /* input and output of all model calls of the task: no limit */
-    size_t input_bytes;           /* one message of the caller, as text and data: 1 MiB */
-    size_t output_bytes;          /* text of the answer: 1 MiB */
-    size_t result_bytes;          /* one tool result for the model; the rest is cut: 64 KiB */
-    size_t state_bytes;           /* of the saved text: 8 MiB */
+    uint32_t iterations; /* model calls that may ask for tools: 25 */
+    uint32_t
+        calls_per_iteration; /* tool calls of one model turn: 64; the others are refused, and the model is informed */
+    uint32_t parallel_tools; /* 4 */
+    uint64_t tokens;         /* input and output of all model calls of the task: no limit */
+    size_t input_bytes;      /* one message of the caller, as text and data: 1 MiB */
+    size_t output_bytes;     /* text of the answer: 1 MiB */
+    size_t result_bytes;     /* one tool result for the model; the rest is cut: 64 KiB */
+    size_t state_bytes;      /* of the saved text: 8 MiB */
 } dgm_llm_limits;
 
 typedef struct dgm_llm_options {
@@ -98,7 +99,7 @@ typedef enum dgm_llm_event_kind {
     DGM_LLM_RESUMED, /* start: history is not used */
     /* To a loop in this process: the answer to a question, results of the caller's tools, or, while the run works, a message
      * for the next model call. A message that comes twice (by its id) counts once. */
-    DGM_LLM_MESSAGE, /* message */
+    DGM_LLM_MESSAGE,         /* message */
     DGM_LLM_MODEL_TEXT,      /* text */
     DGM_LLM_MODEL_REASONING, /* text */
     DGM_LLM_MODEL_CALL,      /* call: complete; before MODEL_END */
@@ -117,7 +118,8 @@ typedef struct dgm_llm_start {
     dgm_str task_id, context_id;
     const dgm_message *message;
     dgm_messages history; /* of the context, before the message */
-    const dgm_task *task; /* what the log has already; NULL: nothing. RESUMED finds the results of tools there */
+    const dgm_task *
+        task; /* what the log has already; NULL: nothing. RESUMED finds the results of tools there */
 } dgm_llm_start;
 
 typedef struct dgm_llm_call {
@@ -145,16 +147,16 @@ typedef struct dgm_llm_failure {
     dgm_str message; /* a sentence that is safe for callers */
     bool is_retryable;
     bool is_content_filter;
-    bool is_too_long;       /* the input exceeds the model's context: compacted and sent again, once */
+    bool is_too_long; /* the input exceeds the model's context: compacted and sent again, once */
     int64_t retry_after_ms; /* < 0: unknown */
 } dgm_llm_failure;
 
 typedef struct dgm_llm_result {
     dgm_str call_id;
     bool is_error;
-    dgm_str text;         /* for the model; absent: `value` or `parts` */
+    dgm_str text;          /* for the model; absent: `value` or `parts` */
     const dgm_json *value; /* likewise, and for the internal event */
-    dgm_parts parts;      /* likewise: texts and files; files are also an artifact of the task */
+    dgm_parts parts;       /* likewise: texts and files; files are also an artifact of the task */
     dgm_str agent_task_id; /* of a sub-agent; may be empty */
 } dgm_llm_result;
 
@@ -201,13 +203,15 @@ typedef struct dgm_llm_model {
     uint32_t upstream, attempt, iteration;
     dgm_str id;            /* unique in the task, the same when the call is repeated */
     dgm_messages messages; /* as wire/model_call.h has them */
-    bool is_summary;       /* for compaction: without tools, response_format and the agent's instructions */
-    bool may_call;         /* false: tools are listed, but the model must answer (tool_choice none) */
+    bool
+        is_summary; /* for compaction: without tools, response_format and the agent's instructions */
+    bool may_call;  /* false: tools are listed, but the model must answer (tool_choice none) */
 } dgm_llm_model;
 
 typedef struct dgm_llm_tool_run {
     dgm_str call_id, name;
-    dgm_str key;               /* the idempotency key: unique among all tasks, the same when the call is repeated */
+    dgm_str
+        key; /* the idempotency key: unique among all tasks, the same when the call is repeated */
     const dgm_json *arguments; /* an object; of a custom tool {"input": text} */
     dgm_llm_tool_kind kind;
     bool is_repeated; /* the process before this one had started it */

@@ -13,11 +13,11 @@
 
 #include "base/limits.h"
 #include "base/list.h"
-#include "json/build.h"
 #include "loop/llm_loop.h"
 #include "model/calls.h"
 #include "model/fold.h"
 #include "model/names.h"
+#include "json/build.h"
 
 #define LLM_MAX_SEEN 32 /* ids of messages, to recognise one that comes again */
 #define LLM_MAX_CALLS 1000
@@ -49,9 +49,9 @@ struct llm_call {
     enum llm_call_state state;
     dgm_llm_tool_kind kind;
     bool is_idempotent;
-    bool is_shown;    /* in the history: calls of the server's tools, and calls that are wrong */
-    bool has_start;   /* tool-start was emitted */
-    uint8_t repeats;  /* it ran before: in another process, or the driver lost it */
+    bool is_shown;   /* in the history: calls of the server's tools, and calls that are wrong */
+    bool has_start;  /* tool-start was emitted */
+    uint8_t repeats; /* it ran before: in another process, or the driver lost it */
     dgm_str agent_name, agent_url;
     /* The question: of ask_user, of request_auth, or of the tool itself (from_tool). */
     bool from_tool;
@@ -84,13 +84,13 @@ struct dgm_llm_loop {
     dgm_str seen[LLM_MAX_SEEN];
     size_t n_seen; /* all that were seen: the next one goes to n_seen % LLM_MAX_SEEN */
 
-    uint32_t iteration;  /* of the task; from 1 */
-    uint32_t turn_first; /* the first iteration of this turn */
-    uint64_t tokens;     /* used by the task */
+    uint32_t iteration;    /* of the task; from 1 */
+    uint32_t turn_first;   /* the first iteration of this turn */
+    uint64_t tokens;       /* used by the task */
     uint64_t input_tokens; /* of the last model call */
-    uint32_t questions;  /* emitted so far: for ids */
-    bool has_output;     /* text was shown in this task */
-    dgm_buf answer;      /* texts of the complete model calls of this turn */
+    uint32_t questions;    /* emitted so far: for ids */
+    bool has_output;       /* text was shown in this task */
+    dgm_buf answer;        /* texts of the complete model calls of this turn */
     uint32_t answer_texts; /* how many they are */
 
     /* The model call. */
@@ -102,6 +102,7 @@ struct dgm_llm_loop {
     bool was_compacted; /* in this iteration: not again */
     bool is_open;       /* its artifact has started */
     bool is_stale;      /* the log has text of this artifact, by a process before */
+    dgm_str stale_text; /* that text; in turn */
     char artifact_id[32];
     dgm_buf text;
     size_t summary_cut; /* messages before this one are summarised */

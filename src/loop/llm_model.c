@@ -21,14 +21,14 @@ static void llm_clear_call(dgm_llm_loop *l)
 void dgm_llm_send_call(dgm_llm_loop *l)
 {
     dgm_llm_action action = {.kind = DGM_LLM_CALL_MODEL};
-    action.model = (dgm_llm_model){.upstream = l->upstream,
-                                   .attempt = l->attempt,
-                                   .iteration = l->iteration,
-                                   .is_summary = l->is_summary,
-                                   .may_call = !l->is_summary,
-                                   .id = dgm_llm_id(l, l->is_summary ? "summary" : "call",
-                                                    l->iteration, -1),
-                                   .messages = l->messages};
+    action.model =
+        (dgm_llm_model){.upstream = l->upstream,
+                        .attempt = l->attempt,
+                        .iteration = l->iteration,
+                        .is_summary = l->is_summary,
+                        .may_call = !l->is_summary,
+                        .id = dgm_llm_id(l, l->is_summary ? "summary" : "call", l->iteration, -1),
+                        .messages = l->messages};
     llm_clear_call(l);
     l->is_calling = true;
     if (l->is_summary) {
@@ -72,10 +72,8 @@ static void llm_flush_queue(dgm_llm_loop *l)
 void dgm_llm_next_iteration(dgm_llm_loop *l)
 {
     const dgm_llm_limits *x = &l->options.limits;
-    bool is_first = l->iteration == 0;
     llm_flush_queue(l);
-    if (!is_first)
-        dgm_llm_emit_counted(l, DGM_INTERNAL_CHECKPOINT);
+    dgm_llm_emit_counted(l, DGM_INTERNAL_CHECKPOINT);
     if (l->iteration + 1 - l->turn_first >= x->iterations) {
         dgm_llm_fail(l, "The limit of %u model calls was reached before the answer was complete.",
                      x->iterations);
@@ -93,7 +91,7 @@ void dgm_llm_next_iteration(dgm_llm_loop *l)
     dgm_arena_reset(l->turn);
     l->was_compacted = false;
     l->phase = LLM_MODEL;
-    if (is_first || dgm_llm_save_now(l))
+    if (dgm_llm_save_now(l))
         dgm_llm_call_model(l);
 }
 
@@ -136,14 +134,14 @@ void dgm_llm_on_call(dgm_llm_loop *l, const dgm_llm_call *call)
         .is_custom = call->is_custom};
 }
 
-/* A text that another process has streamed before is replaced by nothing if this call has none; if this call does not come
- * to its end, that text stays. */
+/* A text that another process has streamed before is replaced by nothing if this call has none. If this call does not come
+ * to its end, it is replaced by itself: whether it was closed is not known. */
 void dgm_llm_close_text(dgm_llm_loop *l, bool has_ended)
 {
     if (l->is_open)
         dgm_llm_emit_chunk(l, DGM_STR(""), true, true);
     else if (l->is_stale)
-        dgm_llm_emit_chunk(l, DGM_STR(""), !has_ended, true);
+        dgm_llm_emit_chunk(l, has_ended ? DGM_STR("") : l->stale_text, false, true);
     l->is_open = l->is_stale = false;
 }
 

@@ -18,10 +18,11 @@ static const char *const llm_call_names[] = {
     [LLM_CALL_RUNNING] = "running",   [LLM_CALL_APPROVAL] = "approval",
     [LLM_CALL_QUESTION] = "question", [LLM_CALL_AUTH] = "auth",
     [LLM_CALL_CALLER] = "caller",     [LLM_CALL_DONE] = "done"};
-static const char *const llm_kind_names[] = {
-    [DGM_LLM_TOOL_SERVER] = "server",     [DGM_LLM_TOOL_AGENT] = "agent",
-    [DGM_LLM_TOOL_CALLER] = "caller",     [DGM_LLM_TOOL_ASK_USER] = "ask_user",
-    [DGM_LLM_TOOL_REQUEST_AUTH] = "request_auth"};
+static const char *const llm_kind_names[] = {[DGM_LLM_TOOL_SERVER] = "server",
+                                             [DGM_LLM_TOOL_AGENT] = "agent",
+                                             [DGM_LLM_TOOL_CALLER] = "caller",
+                                             [DGM_LLM_TOOL_ASK_USER] = "ask_user",
+                                             [DGM_LLM_TOOL_REQUEST_AUTH] = "request_auth"};
 
 #define N_NAMES(list) (sizeof(list) / sizeof *(list))
 

@@ -68,11 +68,13 @@ static inline void put_message(dgm_buf *b, const dgm_message *m)
 
 static inline dgm_str state_name(dgm_task_state state)
 {
-    static const char *const names[] = {
-        [DGM_STATE_WORKING] = "working",         [DGM_STATE_COMPLETED] = "completed",
-        [DGM_STATE_FAILED] = "failed",           [DGM_STATE_CANCELED] = "canceled",
-        [DGM_STATE_REJECTED] = "rejected",       [DGM_STATE_INPUT_REQUIRED] = "input-required",
-        [DGM_STATE_AUTH_REQUIRED] = "auth-required"};
+    static const char *const names[] = {[DGM_STATE_WORKING] = "working",
+                                        [DGM_STATE_COMPLETED] = "completed",
+                                        [DGM_STATE_FAILED] = "failed",
+                                        [DGM_STATE_CANCELED] = "canceled",
+                                        [DGM_STATE_REJECTED] = "rejected",
+                                        [DGM_STATE_INPUT_REQUIRED] = "input-required",
+                                        [DGM_STATE_AUTH_REQUIRED] = "auth-required"};
     return dgm_str_from(names[state]);
 }
 
@@ -182,8 +184,8 @@ static inline void on_bench_action(void *arg, const dgm_llm_action *x)
 static inline struct bench bench_new(dgm_llm_options options)
 {
     struct bench b = {.options = options, .arena = dgm_arena_new()};
-    dgm_task task = {.id = DGM_STR("t"), .context_id = DGM_STR("c"),
-                     .status.state = DGM_STATE_SUBMITTED};
+    dgm_task task = {
+        .id = DGM_STR("t"), .context_id = DGM_STR("c"), .status.state = DGM_STATE_SUBMITTED};
     b.loop = dgm_llm_loop_new(&options);
     b.fold = dgm_fold_new((dgm_fold_options){0});
     dgm_buf_init(&b.lines, SIZE_MAX);
@@ -271,8 +273,8 @@ static inline dgm_llm_start start_of(struct bench *b, dgm_message *m)
 
 static inline void feed_start(struct bench *b, const char *text)
 {
-    step(b, (dgm_llm_event){.kind = DGM_LLM_START,
-                            .start = start_of(b, user_message(b, text, NULL))});
+    step(b,
+         (dgm_llm_event){.kind = DGM_LLM_START, .start = start_of(b, user_message(b, text, NULL))});
 }
 
 /* Another process: the loop is loaded from the last saved text. */
@@ -298,8 +300,9 @@ static inline void feed_text(struct bench *b, const char *text)
 
 static inline void feed_call(struct bench *b, const char *id, const char *name, const char *args)
 {
-    step(b, (dgm_llm_event){.kind = DGM_LLM_MODEL_CALL,
-                            .call = {dgm_str_from(id), dgm_str_from(name), unquote(b, args), false}});
+    step(b,
+         (dgm_llm_event){.kind = DGM_LLM_MODEL_CALL,
+                         .call = {dgm_str_from(id), dgm_str_from(name), unquote(b, args), false}});
 }
 
 static inline void feed_end(struct bench *b, dgm_llm_end end)

@@ -1,7 +1,8 @@
 /* test_llm_flow.c - the agent loop: the flow of document 002, text, ends, limits, retries, compaction. */
 #include "loop/test_llm.h"
 
-static const dgm_llm_tool tools[] = {{.name = {"now", 3}}, {.name = {"rm", 2}, .is_forbidden = true}};
+static const dgm_llm_tool tools[] = {{.name = {"now", 3}},
+                                     {.name = {"rm", 2}, .is_forbidden = true}};
 #define TOOLS .tools = {tools, 2}
 
 /* ---- the flow ---------------------------------------------------------------------------------------------------- */
@@ -45,12 +46,13 @@ static void a_turn_with_a_tool_follows_the_documents_flow(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     check_lines(&b, "RUN now t-t1-0 {'zone':'UTC'}");
     feed_done(&b, "x1", "12:00");
-    check_lines(&b, "tool-complete now x1 ok '12:00'",
-                "message agent {'tool_results':[{'call_id':'x1','name':'now','output':'12:00'}]}",
-                "checkpoint 1", "SAVE", "llm-call 2",
-                "MODEL 0/0: user what time is it? | agent Let me see. "
-                "{'tool_calls':[{'call_id':'x1','name':'now','arguments':{'zone':'UTC'}}]} +metadata"
-                " | user {'tool_results':[{'call_id':'x1','name':'now','output':'12:00'}]}");
+    check_lines(
+        &b, "tool-complete x1 ok '12:00'",
+        "message agent {'tool_results':[{'call_id':'x1','name':'now','output':'12:00'}]}",
+        "checkpoint 1", "SAVE", "llm-call 2",
+        "MODEL 0/0: user what time is it? | agent Let me see. "
+        "{'tool_calls':[{'call_id':'x1','name':'now','arguments':{'zone':'UTC'}}]} +metadata"
+        " | user {'tool_results':[{'call_id':'x1','name':'now','output':'12:00'}]}");
     feed_text(&b, "Noon.");
     feed_stop(&b);
     check_lines(&b, "answer-2 = Noon.", "answer-2 +  last", "message agent Noon.", "checkpoint 2",
@@ -74,7 +76,7 @@ static void a_value_and_files_reach_the_model_and_an_artifact(void **state)
                  .kind = DGM_LLM_TOOL_DONE,
                  .result = {.call_id = DGM_STR("a"),
                             .value = dgm_json_parse_trusted(b.arena, DGM_STR("{\"n\":1}"))}});
-    check_lines(&b, "tool-complete now a ok {'n':1}",
+    check_lines(&b, "tool-complete a ok {'n':1}",
                 "message agent {'tool_results':[{'call_id':'a','name':'now','output':{'n':1}}]}");
     step(&b, (dgm_llm_event){.kind = DGM_LLM_TOOL_DONE,
                              .result = {.call_id = DGM_STR("b"), .parts = {parts, 2}}});
@@ -175,7 +177,7 @@ static void a_cancel_stops_the_tools(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     skip_lines(&b);
     feed(&b, DGM_LLM_CANCEL);
-    check_lines(&b, "STOP a", "tool-complete now a failed The call was stopped.", "canceled",
+    check_lines(&b, "STOP a", "tool-complete a failed The call was stopped.", "canceled",
                 "END canceled");
     bench_done(&b);
 }
@@ -189,7 +191,7 @@ static void a_cancel_before_the_commit_starts_no_tool(void **state)
     feed_stop(&b);
     skip_lines(&b);
     feed(&b, DGM_LLM_CANCEL);
-    check_lines(&b, "tool-complete now a failed The call was stopped.", "canceled", "END canceled");
+    check_lines(&b, "tool-complete a failed The call was stopped.", "canceled", "END canceled");
     feed(&b, DGM_LLM_COMMITTED);
     check_nothing(&b);
     bench_done(&b);
@@ -311,8 +313,8 @@ static void the_tokens_have_a_limit(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     skip_lines(&b);
     feed_done(&b, "a", "x");
-    assert_true(has_line(
-        &b, "failed The limit of 100 tokens was reached before the answer was complete."));
+    assert_true(
+        has_line(&b, "failed The limit of 100 tokens was reached before the answer was complete."));
     bench_done(&b);
 }
 
@@ -445,7 +447,8 @@ static void older_messages_become_a_summary(void **state)
     feed(&b, DGM_LLM_COMMITTED);
     skip_lines(&b);
     feed_done(&b, "a", "x");
-    assert_true(has_line(&b, "SUMMARY 0/0: user one | user two | user three | user go | user Summarize"));
+    assert_true(
+        has_line(&b, "SUMMARY 0/0: user one | user two | user three | user go | user Summarize"));
     feed_text(&b, "They counted.");
     feed_call(&b, "z", "now", "{}"); /* a summary calls no tools */
     skip_lines(&b);
@@ -498,29 +501,24 @@ static void a_context_that_is_too_long_is_compacted_once(void **state)
     bench_done(&b);
 }
 
-DGM_TEST_MAIN(dgm_test_holds(a_text_is_one_artifact_and_the_final_message,
-                             "R002-08 R002-09 R002-13 R002-14 R002-15"),
-              dgm_test_holds(a_turn_with_a_tool_follows_the_documents_flow,
-                             "R002-16 R002-17 R002-18 R002-29"),
-              dgm_test(a_value_and_files_reach_the_model_and_an_artifact),
-              dgm_test(a_refusal_is_the_answer),
-              dgm_test(a_text_that_was_cut_completes_with_its_reason),
-              dgm_test(the_history_comes_before_the_message), dgm_test(a_start_is_accepted_once),
-              dgm_test_holds(a_failure_after_text_closes_the_artifact_and_fails, "R002-10 R002-13"),
-              dgm_test_holds(a_cancel_stops_the_model_and_closes_the_artifact, "R002-13"),
-              dgm_test(a_cancel_stops_the_tools),
-              dgm_test(a_cancel_before_the_commit_starts_no_tool),
-              dgm_test(the_time_limit_fails_the_run),
-              dgm_test(the_content_filter_rejects_before_output_and_fails_after_it),
-              dgm_test(a_forbidden_tool_rejects_the_task),
-              dgm_test(a_message_over_the_limit_is_rejected), dgm_test(a_long_answer_is_stopped),
-              dgm_test(the_iterations_have_a_limit), dgm_test(the_tokens_have_a_limit),
-              dgm_test(a_long_result_is_cut_between_characters),
-              dgm_test(a_state_that_is_too_large_fails_the_task),
-              dgm_test(a_retry_waits_longer_each_time),
-              dgm_test(retry_after_is_respected_up_to_the_cap),
-              dgm_test(the_next_upstream_is_tried_and_stays),
-              dgm_test(a_cancel_during_the_wait_ends_it),
-              dgm_test(older_messages_become_a_summary),
-              dgm_test(without_a_summary_the_messages_stay),
-              dgm_test(a_context_that_is_too_long_is_compacted_once))
+DGM_TEST_MAIN(
+    dgm_test_holds(a_text_is_one_artifact_and_the_final_message,
+                   "R002-08 R002-09 R002-13 R002-14 R002-15"),
+    dgm_test_holds(a_turn_with_a_tool_follows_the_documents_flow,
+                   "R002-16 R002-17 R002-18 R002-29"),
+    dgm_test(a_value_and_files_reach_the_model_and_an_artifact), dgm_test(a_refusal_is_the_answer),
+    dgm_test(a_text_that_was_cut_completes_with_its_reason),
+    dgm_test(the_history_comes_before_the_message), dgm_test(a_start_is_accepted_once),
+    dgm_test_holds(a_failure_after_text_closes_the_artifact_and_fails, "R002-10 R002-13"),
+    dgm_test_holds(a_cancel_stops_the_model_and_closes_the_artifact, "R002-13"),
+    dgm_test(a_cancel_stops_the_tools), dgm_test(a_cancel_before_the_commit_starts_no_tool),
+    dgm_test(the_time_limit_fails_the_run),
+    dgm_test(the_content_filter_rejects_before_output_and_fails_after_it),
+    dgm_test(a_forbidden_tool_rejects_the_task), dgm_test(a_message_over_the_limit_is_rejected),
+    dgm_test(a_long_answer_is_stopped), dgm_test(the_iterations_have_a_limit),
+    dgm_test(the_tokens_have_a_limit), dgm_test(a_long_result_is_cut_between_characters),
+    dgm_test(a_state_that_is_too_large_fails_the_task), dgm_test(a_retry_waits_longer_each_time),
+    dgm_test(retry_after_is_respected_up_to_the_cap),
+    dgm_test(the_next_upstream_is_tried_and_stays), dgm_test(a_cancel_during_the_wait_ends_it),
+    dgm_test(older_messages_become_a_summary), dgm_test(without_a_summary_the_messages_stay),
+    dgm_test(a_context_that_is_too_long_is_compacted_once))

@@ -21,8 +21,11 @@ static uint64_t session_now(const struct mcp_session *s)
 
 /* ---- who waits ---------------------------------------------------------------------------------------- */
 
+static void session_free_if_unused(struct mcp_session *s);
+
 void dgm_mcp_session_soon(struct mcp_session *s)
 {
+    session_free_if_unused(s); /* a loop that stops may have no further turn */
     if (!s->is_freeing)
         dgm_loop_at_turn_end(s->loop, &s->turn);
 }

@@ -146,13 +146,17 @@ static void start_cancel_initialize(struct mcp_session *s)
     }
 }
 
+static void start_discover(struct mcp_session *s);
+
 static void start_on_error(struct mcp_session *s, const struct mcp_reply *reply)
 {
     struct versions v;
     switch (reply->error.rpc_code) {
     case DGM_MCP_UNSUPPORTED_VERSION:
         v = read_versions(dgm_json_get(reply->data, DGM_STR("supported")));
-        if (v.has_legacy)
+        if (v.has_modern && s->last_id < 2) /* it names what we sent: once more */
+            start_discover(s);
+        else if (v.has_legacy)
             start_initialize(s);
         else
             start_fail_versions(s, &v);
@@ -195,6 +199,12 @@ static void start_on_discovered(void *user, const struct mcp_reply *reply)
     }
 }
 
+static void start_discover(struct mcp_session *s)
+{
+    dgm_mcp_send(s, &(struct mcp_send){
+                        .method = "server/discover", .on_reply = start_on_discovered, .user = s});
+}
+
 void dgm_mcp_start(struct mcp_session *s)
 {
     const dgm_mcp_config *c = &s->mcp->config;
@@ -210,8 +220,7 @@ void dgm_mcp_start(struct mcp_session *s)
     if (!dgm_mcp_is_stdio(s) && !s->url)
         s->url = strdup(c->url);
     dgm_timer_start(&s->timer, dgm_mcp_is_stdio(s) ? c->start_ms / 2 + 1 : c->start_ms);
-    dgm_mcp_send(s, &(struct mcp_send){
-                        .method = "server/discover", .on_reply = start_on_discovered, .user = s});
+    start_discover(s);
 }
 
 void dgm_mcp_start_late(struct mcp_session *s)

@@ -23,17 +23,17 @@ const char *dgm_model_api_path(dgm_model_api api);
 /* Members that some servers reject. dgm_model_rejected() finds them in the error; then the request is sent again with these
  * bits in `without`. */
 typedef enum dgm_model_without {
-    DGM_MODEL_STREAM_OPTIONS = 1,        /* chat: no stream_options; the usage may be missing then */
+    DGM_MODEL_STREAM_OPTIONS = 1, /* chat: no stream_options; the usage may be missing then */
     DGM_MODEL_MAX_COMPLETION_TOKENS = 2, /* chat: max_tokens instead */
-    DGM_MODEL_MAX_TOKENS = 4,            /* chat: max_completion_tokens, even if max_tokens is configured */
-    DGM_MODEL_INCLUDE = 8,               /* responses: no include, so no encrypted reasoning */
-    DGM_MODEL_STORE = 16,                /* responses: no store */
+    DGM_MODEL_MAX_TOKENS = 4, /* chat: max_completion_tokens, even if max_tokens is configured */
+    DGM_MODEL_INCLUDE = 8,    /* responses: no include, so no encrypted reasoning */
+    DGM_MODEL_STORE = 16,     /* responses: no store */
 } dgm_model_without;
 
 /*
  * The messages are A2A's, oldest first. An agent's message holds the text of one turn of the model and, in data parts,
  * `tool_calls`; `tool_results` may be in messages of either role (model/calls.h). Every call gets a result: one that has
- * none is sent with a sentence that says so, and a result without its call is left out.
+ * none is sent with a sentence about that, and a result without its call is left out.
  *
  * The metadata DGM_META_MODEL of an agent's message is the `opaque` of the answer that it was made of: signatures of calls,
  * reasoning, encrypted items. It is sent back to the API that it came from.
@@ -47,12 +47,14 @@ typedef struct dgm_model_request {
     const dgm_json *tool_choice;     /* as Chat or Responses has it; NULL: none */
     const dgm_json *response_format; /* likewise */
     /* Objects, NULL is allowed: see dgm_model_parameters(). The caller's win. */
-    const dgm_json *parameters;        /* of the configuration: unknown members are sent as they are */
+    const dgm_json *parameters; /* of the configuration: unknown members are sent as they are */
     const dgm_json *caller_parameters; /* unknown members are left out */
     bool is_whole;                     /* no stream */
     unsigned without;                  /* bits of dgm_model_without */
     /* chat: reasoning is sent back as reasoning_content (DeepSeek's and others' servers want that). */
     bool sends_reasoning;
+    /* Names the server and the model, in any form. Values for another source are not sent back. Absent: not checked. */
+    dgm_str source;
 } dgm_model_request;
 
 /* Appends the body. */
@@ -60,13 +62,14 @@ dgm_code dgm_model_write_request(const dgm_model_request *request, dgm_buf *out,
 
 /* The parameters in the body of a Chat or Responses request of a caller that a model can be sent: temperature, top_p,
  * max_tokens and its other names, reasoning_effort, verbosity, seed, stop, frequency_penalty, presence_penalty, logit_bias,
- * parallel_tool_calls. An object in the arena; NULL: there are none. For DGM_META_PARAMETERS. */
+ * parallel_tool_calls. An object in the arena; NULL: the body has no parameters. For DGM_META_PARAMETERS. */
 const dgm_json *dgm_model_parameters(dgm_arena *a, const yyjson_val *body);
 
 /* ---- the answer ----------------------------------------------------------------------------------------------- */
 
 typedef struct dgm_model_call {
-    dgm_str id; /* unique in the answer; generated where the server has none */
+    dgm_str
+        id; /* unique in the answer; generated where the server has none. Some servers use the same ids in every answer */
     dgm_str name;
     dgm_str arguments; /* text: mostly, not always, a JSON object; never empty */
     bool is_custom;    /* responses: a custom tool, whose input is free text */
@@ -75,19 +78,21 @@ typedef struct dgm_model_call {
 typedef enum dgm_model_finish {
     DGM_MODEL_UNFINISHED,
     DGM_MODEL_STOP,
-    DGM_MODEL_LENGTH,         /* the limit on tokens: the text is cut. Calls are complete, or it is an error */
+    DGM_MODEL_LENGTH, /* the limit on tokens: the text is cut. Calls are complete, or it is an error */
     DGM_MODEL_TOOL_CALLS,     /* there was at least one call, whatever the server writes */
     DGM_MODEL_CONTENT_FILTER, /* cut by a filter; without text: withheld by it */
-    DGM_MODEL_REFUSAL,        /* the model refused; result.refusal has its text, which on_text did not get */
+    DGM_MODEL_REFUSAL, /* the model refused; result.refusal has its text, which on_text did not get */
     DGM_MODEL_ERROR
 } dgm_model_finish;
 
 /* An error of a server, in the stream or as an HTTP status. */
 typedef struct dgm_model_error {
     dgm_str message; /* one sentence, safe for callers: clean_error has seen the server's words */
-    dgm_str code;    /* the server's code or type; empty: none. "incomplete": the stream ended in the middle */
-    int status;      /* HTTP status; 0: none */
-    bool is_retryable;      /* 408, 409, 429, 5xx, overload, a broken stream; the same request may succeed later */
+    dgm_str
+        code; /* the server's code or type; empty: none. "incomplete": the stream ended in the middle */
+    int status; /* HTTP status; 0: none */
+    bool
+        is_retryable; /* 408, 409, 429, 5xx, overload, a broken stream; the same request may succeed later */
     bool is_content_filter; /* the input was rejected by a filter */
     bool is_too_long;       /* the input exceeds the model's context */
     int64_t retry_after_ms; /* < 0: unknown */
@@ -114,6 +119,7 @@ typedef struct dgm_model_handler {
     /* Makes the server's own words about an error safe for callers. The result is in the arena or borrowed. */
     dgm_str (*clean_error)(void *arg, dgm_arena *a, dgm_str text);
     void *arg;
+    dgm_str source;       /* as dgm_model_request.source; valid until the answer is freed */
     bool keeps_reasoning; /* `opaque` has the reasoning, for dgm_model_request.sends_reasoning */
 } dgm_model_handler;
 

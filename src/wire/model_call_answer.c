@@ -119,9 +119,8 @@ static dgm_code model_open_call(dgm_model_answer *m, const dgm_canon_event *e)
                                 .name = dgm_arena_dup(m->arena, e->call.name)};
     dgm_buf_init(&call->arguments, DGM_MAX_RECORD_BYTES);
     model_read_extra(m, call, e->extra);
-    return m->handler.on_call_start
-               ? m->handler.on_call_start(m->handler.arg, call->id, call->name)
-               : DGM_OK;
+    return m->handler.on_call_start ? m->handler.on_call_start(m->handler.arg, call->id, call->name)
+                                    : DGM_OK;
 }
 
 static dgm_code model_pass_call(dgm_model_answer *m, const struct model_call *from, dgm_str id,
@@ -164,9 +163,9 @@ static dgm_code model_pass_wrapped(dgm_model_answer *m, const struct model_call 
             name = (dgm_str){name.p + 10, name.n - 10};
         if (i) /* the results need an id each */
             id = dgm_arena_printf(m->arena, "%.*s-%zu", DGM_P(call->id), i + 1);
-        dgm_code rc = model_pass_call(
-            m, call, id, name,
-            dgm_json_text_in(m->scratch, dgm_json_get(e, DGM_STR("parameters"))));
+        dgm_code rc =
+            model_pass_call(m, call, id, name,
+                            dgm_json_text_in(m->scratch, dgm_json_get(e, DGM_STR("parameters"))));
         if (rc)
             return rc;
     }
@@ -186,10 +185,10 @@ static dgm_code model_pass_calls(dgm_model_answer *m)
         if (uses)
             rc = model_pass_wrapped(m, call, uses);
         else if (!call->has_result)
-            rc = model_pass_call(m, call, call->id, call->name,
-                                 call->arguments.n || call->is_custom
-                                     ? dgm_buf_str(&call->arguments)
-                                     : DGM_STR("{}"));
+            rc =
+                model_pass_call(m, call, call->id, call->name,
+                                call->arguments.n || call->is_custom ? dgm_buf_str(&call->arguments)
+                                                                     : DGM_STR("{}"));
     }
     return rc;
 }
@@ -252,7 +251,7 @@ static dgm_code model_finish(dgm_model_answer *m, const dgm_canon_event *e)
                                                                         : DGM_MODEL_STOP;
     if ((rc = model_pass_calls(m)))
         m->result.finish = DGM_MODEL_ERROR;
-    m->result.opaque = dgm_model_opaque_text(&m->opaque, m->api, m->arena);
+    m->result.opaque = dgm_model_opaque_text(&m->opaque, m->api, m->handler.source, m->arena);
     return rc;
 }
 
@@ -300,8 +299,8 @@ static dgm_code model_on_event(void *arg, const dgm_canon_event *e)
         return DGM_OK;
     case DGM_CANON_CUSTOM:
         if (dgm_str_is(e->custom.name, DGM_NAME_METADATA))
-            m->finish_reason = dgm_arena_dup(
-                m->arena, dgm_json_str_member(e->custom.value, "finish_reason"));
+            m->finish_reason =
+                dgm_arena_dup(m->arena, dgm_json_str_member(e->custom.value, "finish_reason"));
         return DGM_OK;
     case DGM_CANON_RUN_FINISHED: return model_finish(m, e);
     case DGM_CANON_RUN_ERROR: return model_fail(m, e);
@@ -334,7 +333,7 @@ static dgm_code model_feed_value(dgm_model_answer *m, const dgm_frames_item *ite
     return m->codec->decoder_feed(m->decoder, r, v, (dgm_canon_sink){model_on_event, m});
 }
 
-/* It cannot be used. The result says so, too. */
+/* The answer cannot be used: that is its result. */
 static dgm_code model_note_wrong(dgm_model_answer *m, dgm_code rc, const dgm_err *err)
 {
     bool is_json = rc != DGM_PARSE;

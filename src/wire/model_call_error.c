@@ -56,12 +56,21 @@ void dgm_model_classify(dgm_model_error *e)
                                                "context length", "available context size", NULL};
     static const char *const never_codes[] = {"insufficient_quota", "billing_hard_limit_reached",
                                               NULL};
-    static const char *const retry_codes[] = {"rate_limit_exceeded", "rate_limit_error",
-                                              "server_error", "internal_error",
-                                              "internal_server_error", "overloaded_error",
-                                              "overloaded", "server_is_overloaded", "slow_down",
-                                              "service_unavailable", "timeout", "incomplete",
-                                              "invalid_answer", "failed", NULL};
+    static const char *const retry_codes[] = {"rate_limit_exceeded",
+                                              "rate_limit_error",
+                                              "server_error",
+                                              "internal_error",
+                                              "internal_server_error",
+                                              "overloaded_error",
+                                              "overloaded",
+                                              "server_is_overloaded",
+                                              "slow_down",
+                                              "service_unavailable",
+                                              "timeout",
+                                              "incomplete",
+                                              "invalid_answer",
+                                              "failed",
+                                              NULL};
     bool is_rejected = !e->status || e->status == 400 || e->status == 413 || e->status == 422;
     char *end = NULL;
     long number = e->code.n && e->code.n < 5 ? strtol(e->code.p, &end, 10) : 0;
@@ -112,9 +121,9 @@ void dgm_model_read_error(dgm_arena *a, int status, dgm_str body, const dgm_mode
     dgm_model_classify(ret);
     if (words.n && handler->clean_error)
         words = handler->clean_error(handler->arg, a, words);
-    ret->message =
-        words.n ? dgm_arena_dup(a, words)
-                : dgm_arena_printf(a, "the model's server answered with status %d", status);
+    ret->message = words.n
+                       ? dgm_arena_dup(a, words)
+                       : dgm_arena_printf(a, "the model's server answered with status %d", status);
 }
 
 /* ---- members that a server rejects -------------------------------------------------------------------------------- */

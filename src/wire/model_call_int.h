@@ -11,7 +11,7 @@ const dgm_codec *dgm_model_codec(dgm_model_api api);
  *   {"api":"chat","reasoning":"...","details":[...],"calls":[{"id":"c1","custom":true,"extra":{"extra_content":{...}}}]}
  *   {"api":"responses","items":[{"type":"reasoning",...},{"message":true,"phase":"..."},{"call":"c1"}],"calls":[...]}
  *
- * `items`: encrypted items as they came, and the places of the text and of the calls among them.
+ * `source`, if it is known, is the server that gets them. `items`: encrypted items as they came, and the places of the text and of the calls among them.
  */
 typedef struct dgm_model_opaque {
     bool keeps_reasoning;
@@ -32,7 +32,8 @@ void dgm_model_opaque_add_items(dgm_model_opaque *o, const yyjson_val *value);
 void dgm_model_opaque_add_call(dgm_model_opaque *o, dgm_str id, bool is_custom,
                                const dgm_json *extra);
 /* The object; absent: nothing has to be sent back. */
-dgm_str dgm_model_opaque_text(const dgm_model_opaque *o, dgm_model_api api, dgm_arena *a);
+dgm_str dgm_model_opaque_text(const dgm_model_opaque *o, dgm_model_api api, dgm_str source,
+                              dgm_arena *a);
 
 /* Sets is_retryable, is_content_filter and is_too_long from status, code and message. */
 void dgm_model_classify(dgm_model_error *e);

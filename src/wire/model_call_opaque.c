@@ -114,11 +114,16 @@ static void opaque_put_list(dgm_buf *b, const char *name, const dgm_buf *element
     dgm_buf_add_char(b, ']');
 }
 
-dgm_str dgm_model_opaque_text(const dgm_model_opaque *o, dgm_model_api api, dgm_arena *a)
+dgm_str dgm_model_opaque_text(const dgm_model_opaque *o, dgm_model_api api, dgm_str source,
+                              dgm_arena *a)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_printf(&b, "{\"api\":\"%s\"", dgm_model_api_names[api]);
+    if (source.n) {
+        dgm_buf_add_lit(&b, ",\"source\":");
+        dgm_json_put_str(&b, source);
+    }
     size_t empty = b.n;
     if (o->reasoning.n && !o->reasoning.over) {
         dgm_buf_add_lit(&b, ",\"reasoning\":");

@@ -122,16 +122,16 @@ static void add_result(struct model_writing *w, size_t i, yyjson_val *opaque, dg
     dgm_str text = result ? dgm_content_value_text(w->arena, result->output)
                           : DGM_STR("There is no result: the call was not completed.");
     m->tool_call_id = id;
-    m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
-                                     .text = text.p ? text : DGM_STR("")};
+    m->content =
+        (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = text.p ? text : DGM_STR("")};
     if (w->request->api == DGM_MODEL_RESPONSES && is_custom_call(opaque, id))
         m->extra = make_extra(w, "type", make_text(w, "custom_tool_call_output"));
 }
 
 /* ---- turns of the model ------------------------------------------------------------------------------------------- */
 
-static void add_calls(struct model_writing *w, yyjson_val *opaque, const dgm_content *c,
-                      dgm_canon_message *m)
+static void writing_add_calls(struct model_writing *w, yyjson_val *opaque, const dgm_content *c,
+                              dgm_canon_message *m)
 {
     m->tool_calls.at = dgm_new_n(w->arena, dgm_canon_call, c->calls.n);
     for (size_t i = 0; i < c->calls.n; i++)
@@ -155,7 +155,7 @@ static void add_chat_turn(struct model_writing *w, yyjson_val *opaque, const dgm
     dgm_canon_message *m = writing_add(w, DGM_CANON_ASSISTANT);
     m->content = c->content;
     if (c->calls.n)
-        add_calls(w, opaque, c, m);
+        writing_add_calls(w, opaque, c, m);
     if (details)
         m->extra = make_extra(w, "reasoning_details", details);
 }
@@ -174,7 +174,7 @@ static void add_items(struct model_writing *w, yyjson_val *opaque, const dgm_con
             k++;
         if (call_id.n && k < c->calls.n && !is_written[k]) {
             dgm_content one = {.calls = {&c->calls.at[k], 1}};
-            add_calls(w, opaque, &one, writing_add(w, DGM_CANON_ASSISTANT));
+            writing_add_calls(w, opaque, &one, writing_add(w, DGM_CANON_ASSISTANT));
             is_written[k] = true;
         } else if (is_text && !has_written_text) {
             yyjson_val *phase = dgm_json_get(e, DGM_STR("phase"));
@@ -193,18 +193,26 @@ static void add_items(struct model_writing *w, yyjson_val *opaque, const dgm_con
     for (k = 0; k < c->calls.n; k++) {
         dgm_content one = {.calls = {&c->calls.at[k], 1}};
         if (!is_written[k])
-            add_calls(w, opaque, &one, writing_add(w, DGM_CANON_ASSISTANT));
+            writing_add_calls(w, opaque, &one, writing_add(w, DGM_CANON_ASSISTANT));
     }
+}
+
+/* NULL: there are no values, or they are for another server. */
+static yyjson_val *find_opaque(const dgm_model_request *r, const dgm_message *m)
+{
+    yyjson_val *opaque = dgm_json_get(m->metadata, DGM_STR(DGM_META_MODEL));
+    dgm_str api = dgm_json_str_member(opaque, "api"),
+            source = dgm_json_str_member(opaque, "source");
+    bool is_same = dgm_str_eq(api, dgm_str_from(dgm_model_api_names[r->api])) &&
+                   (!source.n || !r->source.n || dgm_str_eq(source, r->source));
+    return is_same ? opaque : NULL;
 }
 
 static void add_turn(struct model_writing *w, size_t i)
 {
     const dgm_message *m = &w->request->messages.at[i];
     const dgm_content *c = &w->contents[i];
-    yyjson_val *opaque = dgm_json_get(m->metadata, DGM_STR(DGM_META_MODEL));
-    if (!dgm_str_eq(dgm_json_str_member(opaque, "api"),
-                    dgm_str_from(dgm_model_api_names[w->request->api])))
-        opaque = NULL; /* of another server */
+    yyjson_val *opaque = find_opaque(w->request, m);
     if (!has_text(c) && !c->calls.n)
         return;
     if (w->request->api == DGM_MODEL_CHAT)
@@ -332,8 +340,8 @@ static const char *name_in_api(const dgm_model_request *r, const struct paramete
 /* Members that this file writes itself. */
 static bool is_own_member(dgm_str name)
 {
-    static const char *const own[] = {"model",        "messages",     "input", "instructions",
-                                      "tools",        "stream",       "n",     "previous_response_id",
+    static const char *const own[] = {"model",        "messages",  "input", "instructions",
+                                      "tools",        "stream",    "n",     "previous_response_id",
                                       "conversation", "background"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (dgm_str_eq(name, dgm_str_from(own[i])))
@@ -425,8 +433,7 @@ dgm_code dgm_model_write_request(const dgm_model_request *r, dgm_buf *out, dgm_e
     if (r->instructions.n) {
         dgm_canon_message *m = writing_add(&writing, DGM_CANON_SYSTEM);
         m->id = DGM_STR(DGM_REQUEST_INSTRUCTIONS);
-        m->content =
-            (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = r->instructions};
+        m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = r->instructions};
     }
     if ((rc = write_messages(&writing, err)))
         return rc;
@@ -434,7 +441,7 @@ dgm_code dgm_model_write_request(const dgm_model_request *r, dgm_buf *out, dgm_e
     add_members(r, a, &extra);
     if ((rc = codec->write_request(&w, &input, &params, err)))
         return rc;
-    return out->over ? dgm_fail(err, DGM_TOO_LARGE, NULL,
-                                "the request becomes more than %zu bytes", out->max)
+    return out->over ? dgm_fail(err, DGM_TOO_LARGE, NULL, "the request becomes more than %zu bytes",
+                                out->max)
                      : DGM_OK;
 }

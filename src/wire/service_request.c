@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "canon/events_to_messages.h"
+#include "canon/interrupts.h"
 #include "canon/message_content.h"
 #include "canon/records_to_events.h"
 #include "model/guard.h"
@@ -191,6 +192,18 @@ static void move_resume(dgm_arena *a, dgm_canon_input *input)
     input->resume = (dgm_canon_resumes){0};
 }
 
+/* The decision about the request for approval that an interrupt of the service is; NULL: it is none, or there is none. */
+static const dgm_json *approval_payload(const dgm_service_turn *turn, dgm_arena *a, yyjson_val *it)
+{
+    dgm_approval_request request;
+    yyjson_val *own = dgm_json_get(dgm_json_get(it, DGM_STR("metadata")), DGM_STR("approval"));
+    if (own && dgm_approval_request_read(own, &request))
+        return dgm_service_approval_payload(turn, a, request.id);
+    return dgm_json_get(it, DGM_STR("toolCallId"))
+               ? dgm_service_approval_payload(turn, a, dgm_json_str_member(it, "id"))
+               : NULL;
+}
+
 /* What an AG-UI caller sends as `resume` names our interrupts. There is one of ours for all of the service's. */
 static void request_add_resume(const dgm_service_turn *turn, dgm_arena *a, yyjson_val *open,
                                dgm_canon_input *input)
@@ -205,7 +218,9 @@ static void request_add_resume(const dgm_service_turn *turn, dgm_arena *a, yyjso
         r->status = dgm_str_is(dgm_json_str_member(first, "status"), "cancelled")
                         ? DGM_CANON_DISMISSED
                         : DGM_CANON_RESOLVED;
-        if (r->status == DGM_CANON_RESOLVED && yyjson_is_obj(first))
+        if ((r->payload = approval_payload(turn, a, e)))
+            r->status = DGM_CANON_RESOLVED;
+        else if (r->status == DGM_CANON_RESOLVED && yyjson_is_obj(first))
             r->payload = dgm_json_get(first, DGM_STR("payload"));
         else if (r->status == DGM_CANON_RESOLVED)
             r->payload = answer_in_message(a, turn->message, r->interrupt_id);
@@ -261,7 +276,7 @@ static void request_add_chat_members(const dgm_service_turn *turn, dgm_arena *a,
     yyjson_val *format = dgm_json_get(turn->metadata, DGM_STR(DGM_META_RESPONSE_FORMAT));
     dgm_request_set(a, x, "stream", dgm_json_parse_trusted(a, DGM_STR("true")));
     dgm_request_set(a, x, "stream_options",
-                dgm_json_parse_trusted(a, DGM_STR("{\"include_usage\":true}")));
+                    dgm_json_parse_trusted(a, DGM_STR("{\"include_usage\":true}")));
     dgm_request_set(a, x, "tool_choice", dgm_request_tool_choice(a, choice, true));
     dgm_request_set(a, x, "response_format", dgm_request_response_format(a, format, true));
     dgm_member context = {DGM_STR("a2a_context_id"), dgm_json_make_string(a, turn->context_id)};
@@ -275,8 +290,9 @@ static void request_add_responses_members(const dgm_service_turn *turn, dgm_aren
     yyjson_val *format = dgm_json_get(turn->metadata, DGM_STR(DGM_META_RESPONSE_FORMAT));
     dgm_member text = {DGM_STR("format"), dgm_request_response_format(a, format, false)};
     dgm_request_set(a, x, "stream", dgm_json_parse_trusted(a, DGM_STR("true")));
-    dgm_request_set(a, x, "store",
-                dgm_json_parse_trusted(a, turn->has_memory ? DGM_STR("true") : DGM_STR("false")));
+    dgm_request_set(
+        a, x, "store",
+        dgm_json_parse_trusted(a, turn->has_memory ? DGM_STR("true") : DGM_STR("false")));
     dgm_request_set(a, x, "tool_choice", dgm_request_tool_choice(a, choice, false));
     if (text.value)
         dgm_request_set(a, x, "text", dgm_json_object(a, &text, 1));

@@ -101,7 +101,8 @@ static void responses_request_has_tools_and_parameters(void **state)
         .messages = read_messages(a, "[" USER("Hi") "]"),
         .tools = {&tool, 1},
         .tool_choice = parse(a, "'required'"),
-        .response_format = parse(a, "{'type':'json_schema','json_schema':{'name':'x','schema':{}}}"),
+        .response_format =
+            parse(a, "{'type':'json_schema','json_schema':{'name':'x','schema':{}}}"),
         .parameters = parse(a, "{'reasoning':{'summary':'auto'},'seed':1,'verbosity':'low'}"),
         .caller_parameters = parse(a, "{'reasoning_effort':'high','max_tokens':7,'stop':['x']}"),
     };
@@ -152,9 +153,9 @@ static void every_call_is_followed_by_its_result(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
-    dgm_model_request r = {.model = DGM_STR("m"),
-                           .messages = read_messages(
-                               a, "[" USER("Hi") "," CALLS "}," USER("hurry") "," RESULTS "]")};
+    dgm_model_request r = {
+        .model = DGM_STR("m"),
+        .messages = read_messages(a, "[" USER("Hi") "," CALLS "}," USER("hurry") "," RESULTS "]")};
     check_request(
         a, &r,
         "{'model':'m','messages':[{'role':'user','content':'Hi'},{'role':'assistant','content':"
@@ -234,7 +235,7 @@ static void responses_gets_encrypted_items_back_in_their_places(void **state)
 }
 
 /* A server that did not make the values must not get them. */
-static void values_of_another_api_are_not_sent(void **state)
+static void values_of_another_server_are_not_sent(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
@@ -248,6 +249,16 @@ static void values_of_another_api_are_not_sent(void **state)
                "'reasoning','encrypted_content':'x'}]}}}]")};
     check_request(a, &r,
                   "{'model':'m','messages':[{'role':'assistant','content':'Hi'}],'stream':false}");
+    r.messages = read_messages(
+        a, "[{'messageId':'a','role':'ROLE_AGENT','parts':[{'text':'Hi'}],'metadata':{"
+           "'" DGM_META_MODEL "':{'api':'chat','source':'one','reasoning':'hm'}}}]");
+    r.source = DGM_STR("two");
+    check_request(a, &r,
+                  "{'model':'m','messages':[{'role':'assistant','content':'Hi'}],'stream':false}");
+    r.source = DGM_STR("one");
+    check_request(a, &r,
+                  "{'model':'m','messages':[{'role':'assistant','content':'Hi',"
+                  "'reasoning_content':'hm'}],'stream':false}");
 }
 
 static void parameters_of_both_apis_are_found(void **state)
@@ -281,10 +292,12 @@ static const struct {
      false, false, false},
     {400, "{'error':{'message':'The prompt was filtered','code':'content_filter'}}",
      "!The prompt was filtered", "content_filter", false, true, false},
-    {400, "{'error':{'message':'no','code':'x','innererror':{'code':'ResponsibleAIPolicyViolation'}}}",
+    {400,
+     "{'error':{'message':'no','code':'x','innererror':{'code':'ResponsibleAIPolicyViolation'}}}",
      "!no", "ResponsibleAIPolicyViolation", false, true, false},
-    {400, "{'error':{'message':'the request exceeds the available context size','code':400,"
-          "'type':'exceed_context_size_error'}}",
+    {400,
+     "{'error':{'message':'the request exceeds the available context size','code':400,"
+     "'type':'exceed_context_size_error'}}",
      "!the request exceeds the available context size", "400", false, false, true},
     {401, "{'error':'bad key'}", "!bad key", "", false, false, false},
     {503, "", "the model's server answered with status 503", "", true, false, false},
@@ -323,17 +336,21 @@ static const struct {
     const char *body;
     unsigned bits;
 } rejections[] = {
-    {400, "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.\","
-          "\"param\":\"max_tokens\"}}",
+    {400,
+     "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens'. Use "
+     "'max_completion_tokens'.\","
+     "\"param\":\"max_tokens\"}}",
      DGM_MODEL_MAX_TOKENS},
-    {400, "{\"error\":{\"message\":\"'max_tokens' is not supported, use 'max_completion_tokens'\"}}",
+    {400,
+     "{\"error\":{\"message\":\"'max_tokens' is not supported, use 'max_completion_tokens'\"}}",
      DGM_MODEL_MAX_TOKENS},
     {400, "{\"error\":\"unknown field max_completion_tokens\"}", DGM_MODEL_MAX_COMPLETION_TOKENS},
     {422, "{\"detail\":[{\"loc\":[\"body\",\"stream_options\"],\"msg\":\"extra\"}]}",
      DGM_MODEL_STREAM_OPTIONS},
     {400, "{\"error\":{\"message\":\"no\",\"param\":\"stream_options.include_usage\"}}",
      DGM_MODEL_STREAM_OPTIONS},
-    {400, "{\"error\":{\"message\":\"unknown parameter\",\"param\":\"include\"}}", DGM_MODEL_INCLUDE},
+    {400, "{\"error\":{\"message\":\"unknown parameter\",\"param\":\"include\"}}",
+     DGM_MODEL_INCLUDE},
     {400, "{\"error\":{\"message\":\"'store' is unknown\"}}", DGM_MODEL_STORE},
     {400, "{\"error\":{\"message\":\"we do not store this; include a key\"}}", 0},
     {400, "{\"error\":{\"message\":\"max_tokens\",\"param\":\"messages\"}}", 0},
@@ -385,7 +402,8 @@ static void code_of_a_callback_ends_the_answer(void **state)
     dgm_auto(dgm_model_answer_free) dgm_model_answer *m =
         dgm_model_answer_new(DGM_MODEL_CHAT, &handler, 1);
     dgm_frames_item item = {
-        .text = DGM_STR("{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}")};
+        .text =
+            DGM_STR("{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}")};
     (void)state;
     assert_int_equal(dgm_model_answer_result(m)->finish, DGM_MODEL_UNFINISHED);
     assert_int_equal(dgm_model_answer_feed(m, &item, NULL), DGM_INTERNAL);
@@ -401,8 +419,9 @@ static void answer_without_callbacks_has_a_result(void **state)
     dgm_model_handler handler = {0};
     dgm_auto(dgm_model_answer_free) dgm_model_answer *m =
         dgm_model_answer_new(DGM_MODEL_CHAT, &handler, 1);
-    dgm_frames_item item = {.text = DGM_STR("{\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"delta\":{"
-                                            "\"tool_calls\":[{\"function\":{\"name\":\"f\"}}]}}]}")};
+    dgm_frames_item item = {.text =
+                                DGM_STR("{\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"delta\":{"
+                                        "\"tool_calls\":[{\"function\":{\"name\":\"f\"}}]}}]}")};
     dgm_frames_item done = {.text = DGM_STR("[DONE]"), .done = true};
     (void)state;
     assert_int_equal(dgm_model_answer_feed(m, &item, NULL), DGM_OK);
@@ -424,7 +443,7 @@ DGM_TEST_MAIN(dgm_test(chat_request_has_tools_and_parameters),
               dgm_test(calls_without_results_and_results_without_calls_are_repaired),
               dgm_test(chat_gets_signatures_and_reasoning_back),
               dgm_test(responses_gets_encrypted_items_back_in_their_places),
-              dgm_test(values_of_another_api_are_not_sent),
+              dgm_test(values_of_another_server_are_not_sent),
               dgm_test(parameters_of_both_apis_are_found), dgm_test(errors_are_classified),
               dgm_test(rejected_members_are_found), dgm_test(retry_after_is_seconds_or_a_date),
               dgm_test(code_of_a_callback_ends_the_answer),

@@ -93,13 +93,10 @@ static void send_back(dgm_arena *a, dgm_model_api api, dgm_str opaque)
         return;
     dgm_member metadata = {DGM_STR(DGM_META_MODEL), v};
     dgm_part part = {.kind = DGM_PART_TEXT, .content = DGM_STR("Hi")};
-    dgm_message message = {.role = DGM_ROLE_AGENT,
-                           .parts = {&part, 1},
-                           .metadata = dgm_json_object(a, &metadata, 1)};
-    dgm_model_request request = {.api = api,
-                                 .model = DGM_STR("m"),
-                                 .messages = {&message, 1},
-                                 .sends_reasoning = true};
+    dgm_message message = {
+        .role = DGM_ROLE_AGENT, .parts = {&part, 1}, .metadata = dgm_json_object(a, &metadata, 1)};
+    dgm_model_request request = {
+        .api = api, .model = DGM_STR("m"), .messages = {&message, 1}, .sends_reasoning = true};
     dgm_buf out;
     dgm_buf_init(&out, SIZE_MAX);
     must(!dgm_model_write_request(&request, &out, &err), "it cannot be sent back", opaque,
@@ -116,8 +113,7 @@ static void check_answer(dgm_model_api api, dgm_str bytes)
     struct seen whole, cut;
     read_answer(a, api, bytes, bytes.n, &whole);
     read_answer(a, api, bytes, (size_t)(dgm_hash(3, bytes.p, bytes.n) % (bytes.n + 1)), &cut);
-    must(whole.finish == cut.finish &&
-             dgm_str_eq(dgm_buf_str(&whole.all), dgm_buf_str(&cut.all)) &&
+    must(whole.finish == cut.finish && dgm_str_eq(dgm_buf_str(&whole.all), dgm_buf_str(&cut.all)) &&
              dgm_str_eq(whole.opaque, cut.opaque),
          "it depends on the cut", dgm_buf_str(&whole.all), dgm_buf_str(&cut.all));
     if (whole.opaque.n)

@@ -5,8 +5,8 @@
  *     run_models --read chat|responses      reads an answer from stdin and prints what it is
  */
 #include "base/limits.h"
-#include "json/build.h"
 #include "wire/model_call.h"
+#include "json/build.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -45,9 +45,9 @@ static dgm_code on_call(void *arg, const dgm_model_call *call)
 {
     struct reading *r = arg;
     if (r->n_calls < sizeof r->calls / sizeof *r->calls)
-        r->calls[r->n_calls++] = (dgm_model_call){
-            dgm_arena_dup(r->arena, call->id), dgm_arena_dup(r->arena, call->name),
-            dgm_arena_dup(r->arena, call->arguments), call->is_custom};
+        r->calls[r->n_calls++] =
+            (dgm_model_call){dgm_arena_dup(r->arena, call->id), dgm_arena_dup(r->arena, call->name),
+                             dgm_arena_dup(r->arena, call->arguments), call->is_custom};
     return DGM_OK;
 }
 
@@ -155,9 +155,10 @@ static yyjson_val *result_of(const struct reading *r, const dgm_model_result *re
 static yyjson_val *read_answer(dgm_arena *a, dgm_model_api api, dgm_str bytes, size_t cut)
 {
     struct reading r = {.arena = a};
-    dgm_model_handler handler = {on_text, on_reasoning, on_call_start, on_call,
-                                 clean_error, &r, .keeps_reasoning = true};
-    dgm_auto(dgm_model_answer_free) dgm_model_answer *answer = dgm_model_answer_new(api, &handler, 1);
+    dgm_model_handler handler = {on_text,     on_reasoning, on_call_start,          on_call,
+                                 clean_error, &r,           .keeps_reasoning = true};
+    dgm_auto(dgm_model_answer_free) dgm_model_answer *answer =
+        dgm_model_answer_new(api, &handler, 1);
     dgm_buf_init(&r.text, SIZE_MAX);
     dgm_buf_init(&r.reasoning, SIZE_MAX);
     feed_pieces(answer, bytes, cut);

@@ -1,5 +1,6 @@
 /* app/serve/agents.c - the list of opened agents. */
 #include "app/serve/agents.h"
+#include "app/serve/mcp_servers.h"
 
 #include <stdlib.h>
 
@@ -16,11 +17,45 @@ struct opened_agent {
 struct dgm_agents {
     struct opened_agent *newest;
     unsigned round;
+    /* The MCP servers of the first configuration: a change of them needs a restart. */
+    dgm_agent_mcp *mcp;
+    size_t n_mcp;
+    bool has_mcp;
+    dgm_arena *arena; /* of their names */
+    void (*on_log)(void *user, dgm_str line);
+    void *log_user;
 };
 
-dgm_agents *dgm_agents_new(void)
+dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user)
 {
-    return dgm_xcalloc(1, sizeof(dgm_agents));
+    dgm_agents *s = dgm_xcalloc(1, sizeof *s);
+    s->arena = dgm_arena_new();
+    s->on_log = on_log;
+    s->log_user = user;
+    return s;
+}
+
+void dgm_agents_close_mcp(dgm_agents *s)
+{
+    for (size_t i = 0; s && i < s->n_mcp; i++)
+        dgm_mcp_close(dgm_take(s->mcp[i].server));
+}
+
+static dgm_code open_mcp(dgm_agents *s, const dgm_config *c, dgm_err *err)
+{
+    if (s->has_mcp)
+        return DGM_OK;
+    s->has_mcp = true;
+    s->mcp = dgm_new_n(s->arena, dgm_agent_mcp, c->mcp.n + 1);
+    for (size_t i = 0; i < c->mcp.n; i++) {
+        dgm_agent_mcp *m = &s->mcp[s->n_mcp++];
+        m->name = dgm_arena_dup(s->arena, c->mcp.at[i].name);
+        dgm_code rc =
+            dgm_mcp_server_open(c, &c->mcp.at[i], s->on_log, s->log_user, &m->server, err);
+        if (rc)
+            return rc;
+    }
+    return DGM_OK;
 }
 
 static void opened_agent_free(struct opened_agent *o)
@@ -46,6 +81,8 @@ void dgm_agents_free(dgm_agents *s)
     if (!s)
         return;
     drop_until(s, NULL);
+    dgm_agents_close_mcp(s);
+    dgm_arena_free(s->arena);
     free(s);
 }
 
@@ -110,6 +147,11 @@ dgm_agent_options dgm_agents_server_options(dgm_arena *a, const dgm_config *c)
     }
     dgm_agent_options o = {.secret_env = names, .outbound_allow = {ranges, n}};
     add_peers(a, c, &o);
+    dgm_agent_mcp *mcp = dgm_new_n(a, dgm_agent_mcp, c->mcp.n + 1);
+    for (size_t i = 0; i < c->mcp.n; i++)
+        mcp[i].name = dgm_arena_dup(a, c->mcp.at[i].name);
+    o.mcp = mcp;
+    o.n_mcp = c->mcp.n;
     return o;
 }
 
@@ -145,6 +187,8 @@ static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, const 
         dgm_buf_done(&b);
     }
     dgm_agent_options server = dgm_agents_server_options(o->arena, c);
+    server.mcp = s->mcp;
+    server.n_mcp = s->n_mcp;
     copy.folder = dgm_arena_dup(o->arena, a->folder);
     rc = dgm_agents_open_one(&copy, &server, o->core.backend, &o->core.agent, err);
     o->is_open = !rc;
@@ -177,7 +221,9 @@ dgm_code dgm_agents_open(dgm_agents *s, const dgm_config *c, dgm_core *core, dgm
 {
     struct opened_agent *before = s->newest, *o;
     s->round++;
-    dgm_code rc = open_changed(s, c, err);
+    dgm_code rc = open_mcp(s, c, err);
+    if (!rc)
+        rc = open_changed(s, c, err);
     if (rc) {
         drop_until(s, before); /* the core does not know them */
         return rc;

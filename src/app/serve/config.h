@@ -133,6 +133,33 @@ typedef struct dgm_config_agents {
     size_t n;
 } dgm_config_agents;
 
+/* Who shares a session with an MCP server; auto: principal if there are tokens, else server. */
+typedef enum dgm_config_share {
+    DGM_CONFIG_SHARE_AUTO,
+    DGM_CONFIG_SHARE_SERVER,
+    DGM_CONFIG_SHARE_PRINCIPAL,
+    DGM_CONFIG_SHARE_CONTEXT
+} dgm_config_share;
+
+typedef struct dgm_config_mcp {
+    dgm_str name;
+    dgm_strs command;       /* or url */
+    const dgm_json *env;    /* an object of texts; NULL: none */
+    dgm_strs inherit_env;   /* names; ["all"]: every variable */
+    dgm_str cwd;            /* absent: the folder of the file */
+    dgm_str url;
+    const dgm_json *headers; /* an object of texts; NULL: none */
+    dgm_str token_env;
+    dgm_str secret; /* the value of token_env; never printed */
+    int64_t timeout_s;
+    dgm_config_share share; /* never auto */
+} dgm_config_mcp;
+
+typedef struct dgm_config_mcps {
+    dgm_config_mcp *at;
+    size_t n;
+} dgm_config_mcps;
+
 /* What may go on when the connection that began it is gone. */
 typedef enum dgm_frontend_kind {
     DGM_FRONTEND_A2A,
@@ -195,6 +222,7 @@ typedef struct dgm_config {
     dgm_agui_questions agui_questions;
     bool openai_continue_questions;
     dgm_config_a2a a2a;
+    dgm_config_mcps mcp;
     dgm_config_manner agent_defaults;
     dgm_config_agents agents; /* at least one */
     dgm_str profile;          /* already applied: for logs only */

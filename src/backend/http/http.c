@@ -117,7 +117,7 @@ static void http_note_wrong(struct http_job *j, const dgm_frames_item *item, con
             .p;
     if (!j->detail.n) {
         dgm_str start = dgm_remote_clean_error(&j->agent->remote, j->run->arena,
-                                             (dgm_str){text.p, text.n < 200 ? text.n : 200});
+                                               (dgm_str){text.p, text.n < 200 ? text.n : 200});
         j->detail = dgm_arena_printf(j->run->arena, "%s, in: %.*s", err->msg, DGM_P(start));
     }
     dgm_timer_start(&j->timer, 0); /* unless this was the last value: see http_on_end */

@@ -8,6 +8,7 @@
  */
 #include "backend/llm/llm_int.h"
 #include "base/limits.h"
+#include "model/calls.h"
 #include "model/fold.h"
 #include "json/build.h"
 
@@ -227,32 +228,17 @@ static const char *const caller_members[] = {DGM_META_TOOLS,           DGM_META_
                                              DGM_META_RESPONSE_FORMAT, DGM_META_PARAMETERS,
                                              DGM_META_INSTRUCTIONS,    DGM_META_CONTEXT};
 
-/* A2A has no place for tools in a request: a data part {"tools":[...]} of the message is one. */
-static const dgm_json *tools_in_part(const dgm_part *p)
+/* The message without the part that lists tools (model/calls.h): the frontend has read it, and it is not for the model. */
+static const dgm_message *without_tools(struct llm_job *j, const dgm_message *m)
 {
-    yyjson_val *tools = p->kind == DGM_PART_DATA ? dgm_json_get(p->data, DGM_STR("tools")) : NULL;
-    return yyjson_is_arr(tools) && yyjson_obj_size((yyjson_val *)(uintptr_t)p->data) == 1 ? tools
-                                                                                          : NULL;
-}
-
-/* The message without the part that lists tools: that is not for the model to read. */
-static const dgm_message *job_read_message(struct llm_job *j, const dgm_message *m,
-                                           const dgm_json **ret_tools)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < m->parts.n; i++) {
-        if (tools_in_part(&m->parts.at[i]))
-            *ret_tools = tools_in_part(&m->parts.at[i]);
-        else
-            n++;
-    }
-    if (n == m->parts.n || n == 0)
+    size_t part;
+    if (!dgm_message_tools(m, &part) || m->parts.n == 1)
         return m;
     dgm_message *copy = dgm_new(j->arena, dgm_message);
     *copy = *m;
-    copy->parts = (dgm_parts){dgm_new_n(j->arena, dgm_part, n), 0};
+    copy->parts = (dgm_parts){dgm_new_n(j->arena, dgm_part, m->parts.n), 0};
     for (size_t i = 0; i < m->parts.n; i++) {
-        if (!tools_in_part(&m->parts.at[i]))
+        if (i != part)
             copy->parts.at[copy->parts.n++] = m->parts.at[i];
     }
     return copy;
@@ -261,16 +247,14 @@ static const dgm_message *job_read_message(struct llm_job *j, const dgm_message 
 /* Members of this request; those of the turn before (stored) if it has no such member. */
 static void job_read_caller(struct llm_job *j, dgm_str stored)
 {
-    const dgm_json *metadata = j->run->input->metadata, *tools = NULL;
+    const dgm_json *metadata = j->run->input->metadata;
     yyjson_val *old = NULL;
     bool has_any = false;
     dgm_json_build b = dgm_json_build_start(j->arena);
-    j->message = job_read_message(j, j->run->input->message, &tools);
+    j->message = without_tools(j, j->run->input->message);
     dgm_json_build_object(&b, NULL);
     for (size_t i = 0; i < sizeof caller_members / sizeof *caller_members; i++) {
-        bool is_tools = strcmp(caller_members[i], DGM_META_TOOLS) == 0;
-        const dgm_json *v =
-            is_tools && tools ? tools : dgm_json_get(metadata, dgm_str_from(caller_members[i]));
+        const dgm_json *v = dgm_json_get(metadata, dgm_str_from(caller_members[i]));
         if (v)
             dgm_json_build_value(&b, caller_members[i], v);
         has_any |= v != NULL;

@@ -67,6 +67,9 @@ static const dgm_setting mcp_rows[] = {
 };
 
 static const dgm_setting tool_rows[] = {
+    {"exec", DGM_SETTING_OBJECT, .of = dgm_tool_exec_settings, .def = "",
+     .about = "a program: the arguments of the call are JSON on its stdin"},
+    {"http", DGM_SETTING_OBJECT, .of = dgm_tool_http_settings, .def = "", .about = "a request"},
     {"mcp", DGM_SETTING_OBJECT, .of = mcp_rows, .def = "", .about = "some tools of an MCP server"},
     {"agent", DGM_SETTING_STR, .def = "",
      .about = "another agent: the id of one of this server, or the URL of an A2A agent"},
@@ -278,11 +281,32 @@ static dgm_code add_agent(struct llm_agent *x, const dgm_agent_options *options,
                     (int)(agent.n < 80 ? agent.n : 80), agent.p);
 }
 
+/* exec or http */
+static dgm_code add_own(struct llm_agent *x, const dgm_agent_options *options, yyjson_val *v,
+                        const dgm_at *at, dgm_err *err)
+{
+    dgm_tool *tool;
+    dgm_err inner = {0};
+    dgm_code rc = dgm_tool_open(v, options, &tool, &inner);
+    if (rc && err) {
+        *err = inner;
+        snprintf(err->at, sizeof err->at, "/tools/%zu%.200s", at->i, inner.at);
+    }
+    if (rc)
+        return rc;
+    struct llm_tool_setting *t = add_tool(x, LLM_TOOL_OWN);
+    t->tool = tool;
+    t->name = dgm_tool_info_of(tool)->name;
+    return DGM_OK;
+}
+
 static dgm_code open_tool(struct llm_agent *x, const dgm_agent_options *options, yyjson_val *v,
                           const dgm_at *at, dgm_err *err)
 {
     if (yyjson_is_str(v))
         return add_mcp(x, options, dgm_json_str(v), NULL, at, err);
+    if (dgm_json_get(v, DGM_STR("exec")) || dgm_json_get(v, DGM_STR("http")))
+        return add_own(x, options, v, at, err);
     yyjson_val *mcp = dgm_json_get(v, DGM_STR("mcp"));
     yyjson_val *agent = dgm_json_get(v, DGM_STR("agent"));
     if (agent)
@@ -417,6 +441,7 @@ void dgm_llm_close(void *agent)
     for (size_t i = 0; i < x->n_tools; i++) {
         if (x->tools[i].remote)
             dgm_backend_a2a.close(x->tools[i].remote);
+        dgm_tool_close(x->tools[i].tool);
     }
     dgm_arena_free(x->arena);
 }

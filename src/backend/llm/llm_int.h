@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "backend/llm/tool.h"
 #include "backend/remote/remote.h"
 #include "loop/llm_loop.h"
 #include "mcp/mcp.h"
@@ -29,12 +30,13 @@ struct llm_upstream {
     atomic_uint without; /* members that it rejected: bits of dgm_model_without */
 };
 
-enum llm_tool_type { LLM_TOOL_MCP, LLM_TOOL_LOCAL_AGENT, LLM_TOOL_REMOTE_AGENT };
+enum llm_tool_type { LLM_TOOL_OWN, LLM_TOOL_MCP, LLM_TOOL_LOCAL_AGENT, LLM_TOOL_REMOTE_AGENT };
 
 /* An entry of the setting `tools`. */
 struct llm_tool_setting {
     enum llm_tool_type type;
     dgm_str name, description;
+    dgm_tool *tool;       /* exec or http */
     dgm_mcp *mcp;         /* a server: its tools are listed by each run */
     const dgm_json *only; /* of a server: names of its tools; NULL: all */
     dgm_str agent;        /* its id or URL */

@@ -93,6 +93,18 @@ static void add_agent_tool(struct llm_job *j, const struct llm_tool_setting *s)
     t->rule.is_idempotent = s->type == LLM_TOOL_LOCAL_AGENT;
 }
 
+static void add_own_tool(struct llm_job *j, const struct llm_tool_setting *s)
+{
+    const dgm_tool_info *info = dgm_tool_info_of(s->tool);
+    dgm_canon_tool definition = {
+        .name = info->name, .description = info->description, .parameters = info->parameters};
+    struct llm_tool *t = tools_add(j, &definition, DGM_LLM_TOOL_SERVER, s);
+    if (!t)
+        return;
+    t->rule.needs_approval |= info->needs_approval;
+    t->rule.is_idempotent = info->is_idempotent;
+}
+
 static void add_caller_tools(struct llm_job *j)
 {
     yyjson_val *list = dgm_json_get(j->caller, DGM_STR(DGM_META_TOOLS)), *e;
@@ -116,7 +128,9 @@ static void add_static_tools(struct llm_job *j)
     if (x->request_auth)
         add_builtin(j, &dgm_llm_request_auth);
     for (size_t i = 0; i < x->n_tools; i++) {
-        if (x->tools[i].type == LLM_TOOL_LOCAL_AGENT || x->tools[i].type == LLM_TOOL_REMOTE_AGENT)
+        if (x->tools[i].type == LLM_TOOL_OWN)
+            add_own_tool(j, &x->tools[i]);
+        else if (x->tools[i].type != LLM_TOOL_MCP)
             add_agent_tool(j, &x->tools[i]);
     }
 }
@@ -214,6 +228,8 @@ bool dgm_llm_tools_check(void *job, dgm_str tool, const dgm_json *arguments, dgm
     dgm_buf b;
     if (!t || t->rule.kind == DGM_LLM_TOOL_CALLER || !t->definition.parameters)
         return true;
+    if (t->setting && t->setting->type == LLM_TOOL_OWN)
+        return dgm_tool_check(t->setting->tool, arguments, a, ret_why);
     if (dgm_schema_compile(t->definition.parameters, &schema, &err)) {
         dgm_run_note(((struct llm_job *)job)->run,
                      "the schema of the tool %.*s cannot be used, its arguments are not checked: "
@@ -275,6 +291,10 @@ static void call_stop(struct llm_tool_call *c)
     bool is_stopped = true;
     call_remove(c);
     switch (c->setting->type) {
+    case LLM_TOOL_OWN:
+        if (c->own)
+            dgm_tool_cancel(c->own);
+        break;
     case LLM_TOOL_MCP: is_stopped = dgm_llm_mcp_stop(c); break;
     case LLM_TOOL_LOCAL_AGENT:
     case LLM_TOOL_REMOTE_AGENT: dgm_llm_agent_stop(c); break;
@@ -291,6 +311,33 @@ void dgm_llm_tool_finish(struct llm_tool_call *c, const dgm_llm_event *event)
     dgm_arena_free(c->arena);
 }
 
+static void own_on_done(void *user, const dgm_tool_result *r)
+{
+    struct llm_tool_call *c = user;
+    dgm_llm_event event = {.kind = DGM_LLM_TOOL_DONE,
+                           .result = {.call_id = c->id,
+                                      .is_error = r->is_error,
+                                      .text = r->parts.n ? (dgm_str){0} : DGM_STR(""),
+                                      .parts = r->parts}};
+    if (r->detail.n)
+        dgm_run_note(c->job->run, "the tool %.*s: %.*s", DGM_P(c->name), DGM_P(r->detail));
+    if (r->is_outcome_unknown)
+        event = (dgm_llm_event){.kind = DGM_LLM_TOOL_UNKNOWN, .call_id = c->id};
+    dgm_llm_tool_finish(c, &event);
+}
+
+static void own_start(struct llm_tool_call *c, const dgm_llm_tool_run *run)
+{
+    const dgm_run *r = c->job->run;
+    dgm_tool_input input = {.call_id = run->call_id,
+                            .key = run->key,
+                            .arguments = run->arguments,
+                            .run = r->input,
+                            .traceparent =
+                                dgm_llm_traceparent(c->arena, r->input->task_id, run->call_id)};
+    c->own = dgm_tool_start(c->setting->tool, &input, r->loop, (dgm_tool_handler){own_on_done, c});
+}
+
 void dgm_llm_tool_start(struct llm_job *j, const dgm_llm_tool_run *run)
 {
     const struct llm_tool *t = find_tool(j, run->name);
@@ -300,6 +347,7 @@ void dgm_llm_tool_start(struct llm_job *j, const dgm_llm_tool_run *run)
     }
     struct llm_tool_call *c = call_new(j, t->setting, run->call_id, run->key, run->name);
     switch (t->setting->type) {
+    case LLM_TOOL_OWN: own_start(c, run); break;
     case LLM_TOOL_MCP: dgm_llm_mcp_start(c, run); break;
     case LLM_TOOL_LOCAL_AGENT:
     case LLM_TOOL_REMOTE_AGENT: dgm_llm_agent_start(c, run); break;
@@ -322,6 +370,7 @@ void dgm_llm_tool_answer(struct llm_job *j, const dgm_llm_answer *answer)
     if (!c)
         c = call_new(j, t->setting, answer->call_id, answer->key, answer->name);
     switch (c->setting->type) {
+    case LLM_TOOL_OWN: dgm_llm_job_tool_unknown(j, answer->call_id); break; /* they never ask */
     case LLM_TOOL_MCP: dgm_llm_mcp_answer(c, answer); break;
     case LLM_TOOL_LOCAL_AGENT:
     case LLM_TOOL_REMOTE_AGENT: dgm_llm_agent_answer(c, answer); break;

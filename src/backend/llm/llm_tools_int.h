@@ -11,6 +11,7 @@ struct llm_tool_call {
     const struct llm_tool_setting *setting;
     dgm_arena *arena; /* the call */
     dgm_str id, key, name;
+    dgm_tool_call *own;  /* exec or http */
     struct llm_sub *sub; /* another agent */
     /* of an MCP server */
     dgm_mcp_call *mcp;

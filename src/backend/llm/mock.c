@@ -10,9 +10,9 @@ struct dgm_mock {
     dgm_arena *arena;
     struct mock_script script;
     bool is_stream, has_usage;
-    size_t n_input;            /* words of the request, as its tokens */
+    size_t n_input; /* words of the request, as its tokens */
     size_t next, n_out, n_calls;
-    size_t word, part;         /* part: of the piece that is being written */
+    size_t word, part; /* part: of the piece that is being written */
     enum { MOCK_ROLE, MOCK_PIECES, MOCK_USAGE, MOCK_DONE, MOCK_OVER } state;
     dgm_buf out;
 };
@@ -110,9 +110,9 @@ static void mock_put_error(dgm_buf *b, dgm_str text, const char *type, int statu
 /* Numbers of words; there is no tokenizer. */
 static void mock_put_usage(dgm_mock *m)
 {
-    dgm_buf_printf(&m->out,
-                   "\"usage\":{\"prompt_tokens\":%zu,\"completion_tokens\":%zu,\"total_tokens\":%zu}",
-                   m->n_input, m->n_out, m->n_input + m->n_out);
+    dgm_buf_printf(
+        &m->out, "\"usage\":{\"prompt_tokens\":%zu,\"completion_tokens\":%zu,\"total_tokens\":%zu}",
+        m->n_input, m->n_out, m->n_input + m->n_out);
 }
 
 static bool mock_put_piece(dgm_mock *m, const struct mock_piece *p, dgm_mock_step *step)
@@ -139,8 +139,8 @@ static bool mock_put_piece(dgm_mock *m, const struct mock_piece *p, dgm_mock_ste
 
 static void mock_put_made_up_word(dgm_mock *m)
 {
-    static const char *const words[] = {"the ", "quick ", "brown ", "fox ",
-                                        "jumps ", "over ", "lazy ", "dogs "};
+    static const char *const words[] = {"the ",   "quick ", "brown ", "fox ",
+                                        "jumps ", "over ",  "lazy ",  "dogs "};
     mock_put_delta(m, "content", dgm_str_from(words[m->word++ % 8]));
 }
 
@@ -286,8 +286,7 @@ dgm_mock *dgm_mock_new(dgm_str body, unsigned attempt)
     }
     dgm_mock_write_script(&m->script, request, attempt);
     yyjson_val *options = dgm_json_get(request, DGM_STR("stream_options"));
-    m->is_stream =
-        !m->script.status && yyjson_is_true(dgm_json_get(request, DGM_STR("stream")));
+    m->is_stream = !m->script.status && yyjson_is_true(dgm_json_get(request, DGM_STR("stream")));
     m->has_usage = yyjson_is_true(dgm_json_get(options, DGM_STR("include_usage")));
     return m;
 }

@@ -97,7 +97,7 @@ static dgm_str mock_word(dgm_str *text)
     return (dgm_str){t.p, n};
 }
 
-/* A number at the start is taken off; -1: there is none. */
+/* A number at the start is taken off; -1: it does not start with a number. */
 static long mock_number(dgm_str *text)
 {
     dgm_str rest = *text, word = mock_word(&rest);
@@ -113,7 +113,7 @@ static long mock_number(dgm_str *text)
     return n;
 }
 
-/* The length of the JSON object at the start of the text; 0: there is none. */
+/* The length of the JSON object at the start of the text; 0: it does not start with one. */
 static size_t mock_object_length(dgm_str t)
 {
     size_t depth = 0;
@@ -156,9 +156,9 @@ enum mock_command {
     COMMAND_FIRST,
 };
 
-static const char *const commands[] = {"",      "call",   "ask",    "think",  "slow",  "echo",
-                                       "long",  "refuse", "filter", "length", "json",  "error",
-                                       "fail",  "cut",    "silent", "hang",   "first", NULL};
+static const char *const commands[] = {"",     "call",   "ask",    "think",  "slow",  "echo",
+                                       "long", "refuse", "filter", "length", "json",  "error",
+                                       "fail", "cut",    "silent", "hang",   "first", NULL};
 
 static enum mock_command mock_command_of(dgm_str word)
 {
@@ -307,8 +307,7 @@ static bool wants_json(const yyjson_val *request)
 
 static void mock_script_plain(struct mock_script *s, const struct mock_request *r)
 {
-    yyjson_val *tool =
-        dgm_mock_find_tool(dgm_json_get(r->request, DGM_STR("tools")), r->text);
+    yyjson_val *tool = dgm_mock_find_tool(dgm_json_get(r->request, DGM_STR("tools")), r->text);
     if (wants_json(r->request))
         mock_script_json(s, r->request, r->text);
     else if (tool)

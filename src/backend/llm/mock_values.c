@@ -36,14 +36,15 @@ static bool has_this_word(dgm_str text, dgm_str word)
     return false;
 }
 
-/* Words that say nothing about a tool. */
+/* Words that fit any tool. */
 static bool is_common_word(dgm_str word)
 {
     static const char *const common[] = {
-        "the", "and", "for", "you", "are", "can", "what", "which", "who", "how", "when", "where",
-        "why", "this", "that", "with", "from", "into", "please", "tell", "give", "get", "show",
-        "has", "have", "its", "not", "all", "any", "one", "use", "using", "about", "does", "will",
-        "text", "tool", "returns", "return", "user", "your", "hello", "there", "some"};
+        "the",    "and",     "for",    "you",  "are",   "can",   "what",  "which", "who",
+        "how",    "when",    "where",  "why",  "this",  "that",  "with",  "from",  "into",
+        "please", "tell",    "give",   "get",  "show",  "has",   "have",  "its",   "not",
+        "all",    "any",     "one",    "use",  "using", "about", "does",  "will",  "text",
+        "tool",   "returns", "return", "user", "your",  "hello", "there", "some"};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         if (dgm_str_eq_nocase(word, dgm_str_from(common[i])))
             return true;
@@ -92,7 +93,7 @@ yyjson_val *dgm_mock_find_tool(const yyjson_val *tools, dgm_str text)
 /* Parameters that are about the whole text, not about a word of it. */
 static bool wants_whole_text(dgm_str name)
 {
-    static const char *const names[] = {"text",  "query",  "message",    "prompt",
+    static const char *const names[] = {"text",  "query",    "message",    "prompt",
                                         "input", "question", "expression", "content"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (dgm_str_eq_nocase(name, dgm_str_from(names[i])))
@@ -110,7 +111,7 @@ static dgm_str last_word(dgm_str text)
     return last;
 }
 
-static void put_number(dgm_buf *out, dgm_str text)
+static void mock_put_number(dgm_buf *out, dgm_str text)
 {
     size_t from = 0, n = 0;
     while (from < text.n && !isdigit((unsigned char)text.p[from]))
@@ -135,7 +136,7 @@ static bool is_required(const yyjson_val *schema, dgm_str name)
     return false;
 }
 
-static void put_object(dgm_buf *out, const yyjson_val *schema, dgm_str text, int depth)
+static void mock_put_object(dgm_buf *out, const yyjson_val *schema, dgm_str text, int depth)
 {
     yyjson_val *key, *value;
     size_t i, n, before = out->n;
@@ -168,11 +169,11 @@ void dgm_mock_put_value(dgm_buf *out, const yyjson_val *schema, dgm_str name, dg
     else if (dgm_str_is(word, "string"))
         dgm_json_put_str(out, wants_whole_text(name) ? text : last_word(text));
     else if (dgm_str_is(word, "integer") || dgm_str_is(word, "number"))
-        put_number(out, text);
+        mock_put_number(out, text);
     else if (dgm_str_is(word, "boolean"))
         dgm_buf_add_lit(out, "true");
     else if (dgm_str_is(word, "array"))
         dgm_buf_add_lit(out, "[]");
     else
-        put_object(out, schema, text, depth);
+        mock_put_object(out, schema, text, depth);
 }

@@ -115,7 +115,8 @@ static void chat_decode_begin(dgm_chat_decoder *d, yyjson_val *v)
 static void maybe_begin_anew(dgm_chat_decoder *d, yyjson_val *v)
 {
     dgm_str id = text_member(v, "id");
-    if (d->params.one_run || !d->begun || !id.n || dgm_str_eq(id, d->run_id) || !(d->finish.n || d->done || d->failed))
+    if (d->params.one_run || !d->begun || !id.n || dgm_str_eq(id, d->run_id) ||
+        !(d->finish.n || d->done || d->failed))
         return;
     if (!yyjson_arr_size(chat_decode_member(v, "choices")))
         return;

@@ -106,7 +106,9 @@ static void maybe_start(dgm_chat_decoder *d, struct chat_read_call *c)
         return;
     c->id = c->sent_id;
     while (!c->id.n || is_taken(d, c->id)) /* some servers number all calls alike */
-        c->id = d->params.one_run ? make_call_id(d) : dgm_arena_printf(d->arena, "%.*s-c%zu", DGM_P(d->run_id), ++d->n_ids);
+        c->id = d->params.one_run
+                    ? make_call_id(d)
+                    : dgm_arena_printf(d->arena, "%.*s-c%zu", DGM_P(d->run_id), ++d->n_ids);
     c->started = true;
     e.call.tool_call_id = c->id;
     e.call.name = c->name;

@@ -150,12 +150,11 @@ static void item_event(decoder *d, enum what what, yyjson_val *v)
     yyjson_val *part = dgm_json_get(v, DGM_STR("content_index"));
     yyjson_val *summary = dgm_json_get(v, DGM_STR("summary_index"));
     bool of_item = what == ITEM_ADDED || what == ITEM_DONE;
-    item *it = of_item
-                   ? dgm_responses_in_item(d, object, index,
-                                           what == ITEM_ADDED ? RESPONSES_IN_STARTS
-                                                              : RESPONSES_IN_GOES_ON)
-                   : dgm_responses_in_find(d, dgm_json_get(v, DGM_STR("item_id")), index,
-                                           kind_of_event(what), RESPONSES_IN_GOES_ON);
+    item *it = of_item ? dgm_responses_in_item(d, object, index,
+                                               what == ITEM_ADDED ? RESPONSES_IN_STARTS
+                                                                  : RESPONSES_IN_GOES_ON)
+                       : dgm_responses_in_find(d, dgm_json_get(v, DGM_STR("item_id")), index,
+                                               kind_of_event(what), RESPONSES_IN_GOES_ON);
     if (!it)
         return;
     switch (what) {

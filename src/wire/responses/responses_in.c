@@ -45,8 +45,7 @@ static dgm_str index_key(decoder *d, yyjson_val *index)
 }
 
 /* Can an event about an item of this kind, with an id that is not known, be about `it`, which has the same index? */
-static bool is_same_item(const item *it, enum responses_in_kind kind,
-                         enum responses_in_place place)
+static bool is_same_item(const item *it, enum responses_in_kind kind, enum responses_in_place place)
 {
     if (!it->wire_id.n)
         return true;
@@ -172,7 +171,8 @@ item *dgm_responses_in_item(decoder *d, yyjson_val *v, yyjson_val *index,
 {
     enum responses_in_kind kind = kind_of(v);
     item *it;
-    if (kind == RESPONSES_IN_OTHER) /* nothing of it was emitted: it is enough that it is complete */
+    if (kind ==
+        RESPONSES_IN_OTHER) /* nothing of it was emitted: it is enough that it is complete */
         place = RESPONSES_IN_STARTS;
     it = dgm_responses_in_find(d, dgm_json_get(v, DGM_STR("id")), index, kind, place);
     dgm_str call_id = responses_in_text_of(v, "call_id");

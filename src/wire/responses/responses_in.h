@@ -54,6 +54,7 @@ struct responses_decoder {
     dgm_map taken;  /* canonical ids in use, behind a letter for their kind */
     dgm_buf refusal;
     size_t refused; /* the item with the refusal */
+    dgm_canon_interrupts approvals; /* that the response asks for */
     bool has_error;
     dgm_str error_code, error_message;
 
@@ -117,6 +118,11 @@ void dgm_responses_in_done(struct responses_decoder *d, struct responses_in_item
 void dgm_responses_in_close(struct responses_decoder *d, struct responses_in_item *it);
 /* The refusal is emitted as text after all. */
 void dgm_responses_in_say_refusal(struct responses_decoder *d);
+
+/* ---- responses_approval.c ----------------------------------------------------------------------------------------- */
+
+/* Notes a request for approval; other items are ignored. */
+void dgm_responses_in_approval(struct responses_decoder *d, const yyjson_val *item);
 
 /* ---- responses_in_run.c ------------------------------------------------------------------------------------------- */
 
