@@ -15,6 +15,7 @@
 #define MAX_REDIRECTS 3
 #define CONNECT_MS 10000
 #define MAX_STREAM_PAUSE_MS 60000
+#define STREAM_OPEN_MS 1000 /* some servers send the head of a stream with its first event */
 
 struct mcp_post {
     struct mcp_post *next;
@@ -115,6 +116,15 @@ static bool post_read_events(struct mcp_post *p)
     return !rc;
 }
 
+/* A session of 2025-11-25 is ready when its stream is open, or is not offered: no message of a call is missed. */
+static void stream_is_decided(struct mcp_session *s)
+{
+    if (s->state != MCP_INITIALIZING)
+        return;
+    dgm_timer_stop(&s->stream_timer);
+    dgm_mcp_session_ready(s);
+}
+
 static void post_on_head(void *user, const dgm_fetch_head *head)
 {
     struct mcp_post *p = user;
@@ -132,6 +142,8 @@ static void post_on_head(void *user, const dgm_fetch_head *head)
     }
     if (p->is_get && p->is_sse)
         p->session->n_streams = 0;
+    if (p->is_get)
+        stream_is_decided(p->session);
 }
 
 static void post_on_body(void *user, dgm_str bytes)
@@ -316,7 +328,10 @@ static void post_on_end(void *user, const dgm_fetch_result *result)
         post_finish(p);
     bool opens_again = p->is_get && p->is_sse && !p->is_dropped;
     bool is_initialized = p->is_initialized && !p->is_dropped;
+    bool is_get = p->is_get && !p->is_dropped;
     post_free(p);
+    if (is_get)
+        stream_is_decided(s);
     if (is_initialized)
         dgm_mcp_start_initialized(s);
     if (opens_again)
@@ -446,11 +461,14 @@ void dgm_mcp_http_listen(struct mcp_session *s)
     add_headers(p, NULL);
     s->stream = p;
     post_start(p);
+    if (s->state == MCP_INITIALIZING)
+        dgm_timer_start(&s->stream_timer, STREAM_OPEN_MS);
 }
 
 void dgm_mcp_http_on_stream_timer(void *arg)
 {
     struct mcp_session *s = arg;
+    stream_is_decided(s);
     if (s->state == MCP_READY && !s->stream && !s->is_ended)
         dgm_mcp_http_listen(s);
 }

@@ -96,8 +96,7 @@ void dgm_mcp_start_initialized(struct mcp_session *s)
 {
     if (s->state != MCP_INITIALIZING)
         return;
-    dgm_mcp_http_listen(s);
-    dgm_mcp_session_ready(s);
+    dgm_mcp_http_listen(s); /* then it is ready */
 }
 
 static void start_initialize(struct mcp_session *s)
