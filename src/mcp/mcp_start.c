@@ -68,8 +68,7 @@ static void start_on_initialized(void *user, const struct mcp_reply *reply)
         return;
     if (!reply->result) {
         dgm_mcp_session_fail(s, reply->error.code ? reply->error.code : DGM_UNAVAILABLE,
-                             "initialize failed: %.*s",
-                             DGM_P(reply->error.message));
+                             "initialize failed: %.*s", DGM_P(reply->error.message));
         return;
     }
     dgm_str version = dgm_json_str_member(reply->result, "protocolVersion");
