@@ -15,6 +15,7 @@
 #define MAX_REDIRECTS 3
 #define CONNECT_MS 10000
 #define MAX_STREAM_PAUSE_MS 60000
+#define STREAM_OPEN_MS 1000 /* some servers send the head of a stream with its first event */
 
 struct mcp_post {
     struct mcp_post *next;
@@ -27,11 +28,14 @@ struct mcp_post {
     dgm_buf body;
     dgm_sse sse;
     int status;
-    unsigned n_redirects;
+    unsigned n_redirects, n_resumed;
     char *location;
+    dgm_str last_id; /* 2025-11-25: of the stream that this one continues; absent: none */
+    dgm_timer timer; /* before a stream is resumed */
     bool is_sse;
-    bool is_get;      /* the stream of 2025-11-25 */
-    bool in_callback; /* freed when it returns */
+    bool is_get;         /* the stream of 2025-11-25 */
+    bool is_initialized; /* notifications/initialized: the session is ready when it was received */
+    bool in_callback;    /* freed when it returns */
     bool is_dropped;
     bool is_canceled; /* the server has to see that the stream was closed */
 };
@@ -50,6 +54,7 @@ static void post_free(struct mcp_post *p)
     dgm_buf_done(&p->body);
     dgm_sse_done(&p->sse);
     free(p->location);
+    dgm_timer_stop(&p->timer);
     dgm_arena_free(p->scratch);
     dgm_arena_free(p->arena); /* p is in it */
     dgm_mcp_session_soon(s);
@@ -74,12 +79,11 @@ static void post_fail(struct mcp_post *p, dgm_code code, bool is_unknown, dgm_st
     if (!r)
         return;
     r->post = NULL;
-    dgm_mcp_reply(r, &(struct mcp_reply){
-                         .error = {.code = code,
-                                   .message = message,
-                                   .is_outcome_unknown = is_unknown},
-                         .status = p->status,
-                     });
+    dgm_mcp_reply(r,
+                  &(struct mcp_reply){
+                      .error = {.code = code, .message = message, .is_outcome_unknown = is_unknown},
+                      .status = p->status,
+                  });
 }
 
 /* ---- what comes --------------------------------------------------------------------------------------- */
@@ -111,14 +115,23 @@ static bool post_read_events(struct mcp_post *p)
     return !rc;
 }
 
+/* A session of 2025-11-25 is ready when its stream is open, or is not offered: no message of a call is missed. */
+static void stream_is_decided(struct mcp_session *s)
+{
+    if (s->state != MCP_INITIALIZING)
+        return;
+    dgm_timer_stop(&s->stream_timer);
+    dgm_mcp_session_ready(s);
+}
+
 static void post_on_head(void *user, const dgm_fetch_head *head)
 {
     struct mcp_post *p = user;
     dgm_str id = dgm_fetch_header_of(head, "mcp-session-id");
     dgm_str location = dgm_fetch_header_of(head, "location");
     p->status = head->status;
-    p->is_sse = head->status == 200 && dgm_str_eq_nocase(head->content_type,
-                                                         DGM_STR("text/event-stream"));
+    p->is_sse =
+        head->status == 200 && dgm_str_eq_nocase(head->content_type, DGM_STR("text/event-stream"));
     if (location.n && location.n < 4096)
         p->location = strndup(location.p, location.n);
     if (id.n && id.n <= DGM_MAX_ID_BYTES && head->status == 200 && p->request &&
@@ -128,6 +141,8 @@ static void post_on_head(void *user, const dgm_fetch_head *head)
     }
     if (p->is_get && p->is_sse)
         p->session->n_streams = 0;
+    if (p->is_get)
+        stream_is_decided(p->session);
 }
 
 static void post_on_body(void *user, dgm_str bytes)
@@ -141,8 +156,9 @@ static void post_on_body(void *user, dgm_str bytes)
     } else {
         dgm_buf_add_str(&p->body, bytes);
         if (p->body.over)
-            post_fail(p, DGM_TOO_LARGE, true,
-                      DGM_STR("the answer of the MCP server is larger than the limit object_bytes"));
+            post_fail(
+                p, DGM_TOO_LARGE, true,
+                DGM_STR("the answer of the MCP server is larger than the limit object_bytes"));
         goes_on = !p->body.over;
     }
     p->in_callback = false;
@@ -180,7 +196,7 @@ static void post_fail_status(struct mcp_post *p)
                                              : "it did not answer the request";
     snprintf(message, sizeof message, "the MCP server answered with status %d: %s", p->status,
              meaning);
-    post_fail(p, code_of_status(p->status), p->status >= 500 || p->status < 300,
+    post_fail(p, code_of_status(p->status), p->status >= 500 || p->status < 300 || p->n_resumed > 0,
               dgm_str_from(message));
 }
 
@@ -229,19 +245,30 @@ static void post_forget(struct mcp_post *p)
     struct mcp_request *r = p->request;
     p->request = NULL;
     r->post = NULL;
-    dgm_mcp_reply(r, &(struct mcp_reply){
-                         .error = {.code = DGM_UNAVAILABLE,
-                                   .message = DGM_STR("the MCP server ended its session")},
-                         .status = 404,
-                         .is_session_forgotten = true});
+    dgm_mcp_reply(
+        r, &(struct mcp_reply){.error = {.code = DGM_UNAVAILABLE,
+                                         .message = DGM_STR("the MCP server ended its session")},
+                               .status = 404,
+                               .is_session_forgotten = true});
     dgm_mcp_session_restart(s);
+}
+
+static void post_resume(struct mcp_post *p);
+
+/* 2025-11-25: a server may end a stream on purpose and continue it when it is asked for (SEP-1699). */
+static bool post_can_resume(const struct mcp_post *p)
+{
+    return p->request && p->is_sse && dgm_sse_last_id(&p->sse).n && !p->session->is_modern &&
+           p->n_resumed < DGM_MAX_MCP_ROUNDS && !p->is_dropped;
 }
 
 static void post_finish(struct mcp_post *p)
 {
     if (p->is_sse) {
         dgm_sse_end(&p->sse);
-        if (post_read_events(p))
+        if (post_read_events(p) && post_can_resume(p))
+            post_resume(p);
+        else
             post_fail(p, DGM_UNAVAILABLE, true,
                       DGM_STR("the MCP server ended its answer without a response"));
         return;
@@ -290,14 +317,22 @@ static void post_on_end(void *user, const dgm_fetch_result *result)
     struct mcp_session *s = p->session;
     p->fetch = NULL;
     p->in_callback = true;
-    if (result->end != DGM_FETCH_OK)
+    if (result->end != DGM_FETCH_OK && result->end != DGM_FETCH_STOPPED && post_can_resume(p))
+        post_resume(p);
+    else if (result->end != DGM_FETCH_OK)
         post_fail(p, code_of_end(result->end), result->may_be_received || p->status, result->what);
     else if (post_follow(p))
         return;
     else
         post_finish(p);
     bool opens_again = p->is_get && p->is_sse && !p->is_dropped;
+    bool is_initialized = p->is_initialized && !p->is_dropped;
+    bool is_get = p->is_get && !p->is_dropped;
     post_free(p);
+    if (is_get)
+        stream_is_decided(s);
+    if (is_initialized)
+        dgm_mcp_start_initialized(s);
     if (opens_again)
         post_open_stream_later(s);
 }
@@ -314,9 +349,8 @@ static void post_start(struct mcp_post *p)
     if (!client) { /* the loop stops: the session ends with it */
         return;
     }
-    p->fetch = dgm_fetch_start(
-        client, &p->options,
-        (dgm_fetch_handler){post_on_head, post_on_body, post_on_end, p});
+    p->fetch = dgm_fetch_start(client, &p->options,
+                               (dgm_fetch_handler){post_on_head, post_on_body, post_on_end, p});
 }
 
 static void add_header(struct mcp_post *p, const char *name, dgm_str value)
@@ -331,16 +365,18 @@ static void add_headers(struct mcp_post *p, const struct mcp_send *send)
     const struct mcp_session *s = p->session;
     const dgm_mcp_config *c = &s->mcp->config;
     size_t n_send = send ? send->n_headers : 0;
-    p->options.headers = dgm_new_n(p->arena, dgm_fetch_header, c->n_headers + n_send + 8);
+    p->options.headers = dgm_new_n(p->arena, dgm_fetch_header, c->n_headers + n_send + 9);
     add_header(p, "Accept",
-               p->is_get ? DGM_STR("text/event-stream")
-                         : DGM_STR("application/json, text/event-stream"));
+               p->options.body.p ? DGM_STR("application/json, text/event-stream")
+                                 : DGM_STR("text/event-stream"));
     if (p->options.body.p)
         add_header(p, "Content-Type", DGM_STR("application/json"));
     if (s->version[0])
         add_header(p, "MCP-Protocol-Version", dgm_str_from(s->version));
     if (s->session_id && !s->is_modern)
         add_header(p, "Mcp-Session-Id", dgm_str_from(s->session_id));
+    if (p->last_id.n)
+        add_header(p, "Last-Event-ID", p->last_id);
     if (s->is_modern && send)
         add_header(p, "Mcp-Method", dgm_str_from(send->method));
     if (s->is_modern && send && send->name.n)
@@ -349,6 +385,11 @@ static void add_headers(struct mcp_post *p, const struct mcp_send *send)
         add_header(p, dgm_arena_dup(p->arena, send->headers[i].name).p, send->headers[i].value);
     for (size_t i = 0; i < c->n_headers; i++)
         add_header(p, c->headers[i].name.p, c->headers[i].value);
+}
+
+static void post_on_timer(void *arg)
+{
+    post_start(arg);
 }
 
 static struct mcp_post *post_new(struct mcp_session *s, const char *method, dgm_str body)
@@ -369,9 +410,26 @@ static struct mcp_post *post_new(struct mcp_session *s, const char *method, dgm_
     };
     dgm_buf_init(&p->body, DGM_MAX_OBJECT_BYTES);
     dgm_sse_init(&p->sse);
+    dgm_timer_init(s->loop, &p->timer, post_on_timer, p);
     p->next = s->posts;
     s->posts = p;
     return p;
+}
+
+/* The rest of the answer is asked for with a GET; the request itself is not repeated. */
+static void post_resume(struct mcp_post *p)
+{
+    struct mcp_post *q = post_new(p->session, "GET", (dgm_str){0});
+    int64_t ms = p->sse.retry_ms;
+    q->request = p->request;
+    q->request->post = q;
+    p->request = NULL;
+    q->last_id = dgm_arena_dup(q->arena, dgm_sse_last_id(&p->sse));
+    q->n_resumed = p->n_resumed + 1;
+    add_headers(q, NULL);
+    dgm_timer_start(&q->timer, ms < 0                     ? 1000
+                               : ms > MAX_STREAM_PAUSE_MS ? MAX_STREAM_PAUSE_MS
+                                                          : (uint64_t)ms);
 }
 
 void dgm_mcp_http_post(struct mcp_session *s, struct mcp_request *r, dgm_str message,
@@ -387,6 +445,13 @@ void dgm_mcp_http_post(struct mcp_session *s, struct mcp_request *r, dgm_str mes
     post_start(p);
 }
 
+void dgm_mcp_http_initialized(struct mcp_session *s)
+{
+    dgm_mcp_notify(s, "notifications/initialized", (dgm_str){0});
+    if (s->posts)
+        s->posts->is_initialized = true; /* the one that was just made */
+}
+
 void dgm_mcp_http_listen(struct mcp_session *s)
 {
     struct mcp_post *p = post_new(s, "GET", (dgm_str){0});
@@ -394,11 +459,14 @@ void dgm_mcp_http_listen(struct mcp_session *s)
     add_headers(p, NULL);
     s->stream = p;
     post_start(p);
+    if (s->state == MCP_INITIALIZING)
+        dgm_timer_start(&s->stream_timer, STREAM_OPEN_MS);
 }
 
 void dgm_mcp_http_on_stream_timer(void *arg)
 {
     struct mcp_session *s = arg;
+    stream_is_decided(s);
     if (s->state == MCP_READY && !s->stream && !s->is_ended)
         dgm_mcp_http_listen(s);
 }

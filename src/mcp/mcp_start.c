@@ -68,8 +68,7 @@ static void start_on_initialized(void *user, const struct mcp_reply *reply)
         return;
     if (!reply->result) {
         dgm_mcp_session_fail(s, reply->error.code ? reply->error.code : DGM_UNAVAILABLE,
-                             "initialize failed: %.*s",
-                             DGM_P(reply->error.message));
+                             "initialize failed: %.*s", DGM_P(reply->error.message));
         return;
     }
     dgm_str version = dgm_json_str_member(reply->result, "protocolVersion");
@@ -83,11 +82,20 @@ static void start_on_initialized(void *user, const struct mcp_reply *reply)
     }
     snprintf(s->version, sizeof s->version, "%s", known);
     read_capabilities(s, reply->result);
+    if (!dgm_mcp_is_stdio(s)) {
+        dgm_mcp_http_initialized(s); /* requests on other connections must not overtake it */
+        return;
+    }
     dgm_mcp_notify(s, "notifications/initialized", (dgm_str){0});
-    if (!dgm_mcp_is_stdio(s))
-        dgm_mcp_http_listen(s);
     if (s->state == MCP_INITIALIZING)
         dgm_mcp_session_ready(s);
+}
+
+void dgm_mcp_start_initialized(struct mcp_session *s)
+{
+    if (s->state != MCP_INITIALIZING)
+        return;
+    dgm_mcp_http_listen(s); /* then it is ready */
 }
 
 static void start_initialize(struct mcp_session *s)
@@ -186,13 +194,14 @@ static void start_on_discovered(void *user, const struct mcp_reply *reply)
             start_on_error(s, reply);
         return;
     }
-    struct versions v =
-        read_versions(dgm_json_get(reply->result, DGM_STR("supportedVersions")));
+    yyjson_val *list = dgm_json_get(reply->result, DGM_STR("supportedVersions"));
+    struct versions v = read_versions(list);
+    bool is_legacy = v.has_legacy || !yyjson_is_arr(list); /* some answer every request */
     if (v.has_modern) {
         if (is_late)
             start_cancel_initialize(s);
         start_modern(s, reply->result);
-    } else if (v.has_legacy && !is_late) {
+    } else if (is_legacy && !is_late) {
         start_initialize(s);
     } else if (!is_late) {
         start_fail_versions(s, &v);
