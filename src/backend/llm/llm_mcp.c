@@ -81,10 +81,8 @@ static void mcp_on_result(void *user, const dgm_mcp_result *result, const dgm_mc
     } else if (error) {
         event.result = (dgm_llm_result){.call_id = c->id, .is_error = true, .text = error->message};
     } else {
-        event.result = (dgm_llm_result){.call_id = c->id,
-                                        .is_error = result->is_error,
-                                        .value = result->parts.n ? NULL : result->structured,
-                                        .parts = result->parts};
+        event.result = (dgm_llm_result){.call_id = c->id, .is_error = result->is_error};
+        dgm_llm_set_result_parts(c, result->parts, &event.result);
     }
     dgm_llm_tool_finish(c, &event);
 }

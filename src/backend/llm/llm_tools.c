@@ -311,14 +311,33 @@ void dgm_llm_tool_finish(struct llm_tool_call *c, const dgm_llm_event *event)
     dgm_arena_free(c->arena);
 }
 
+/* The loop reads texts and files: data is JSON text for the model. A result of one data part is `value`. */
+void dgm_llm_set_result_parts(struct llm_tool_call *c, dgm_parts parts, dgm_llm_result *r)
+{
+    dgm_part *list = dgm_new_n(c->arena, dgm_part, parts.n + 1);
+    if (parts.n == 0) {
+        r->text = DGM_STR("");
+        return;
+    }
+    if (parts.n == 1 && parts.at[0].kind == DGM_PART_DATA) {
+        r->value = parts.at[0].data;
+        return;
+    }
+    for (size_t i = 0; i < parts.n; i++) {
+        list[i] = parts.at[i];
+        if (list[i].kind == DGM_PART_DATA)
+            list[i] = (dgm_part){.kind = DGM_PART_TEXT,
+                                 .content = dgm_json_text_in(c->arena, parts.at[i].data)};
+    }
+    r->parts = (dgm_parts){list, parts.n};
+}
+
 static void own_on_done(void *user, const dgm_tool_result *r)
 {
     struct llm_tool_call *c = user;
     dgm_llm_event event = {.kind = DGM_LLM_TOOL_DONE,
-                           .result = {.call_id = c->id,
-                                      .is_error = r->is_error,
-                                      .text = r->parts.n ? (dgm_str){0} : DGM_STR(""),
-                                      .parts = r->parts}};
+                           .result = {.call_id = c->id, .is_error = r->is_error}};
+    dgm_llm_set_result_parts(c, r->parts, &event.result);
     if (r->detail.n)
         dgm_run_note(c->job->run, "the tool %.*s: %.*s", DGM_P(c->name), DGM_P(r->detail));
     if (r->is_outcome_unknown)

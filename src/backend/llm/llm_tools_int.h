@@ -27,6 +27,9 @@ struct llm_tool_call {
 /* The event ends the call, or its question: the call is freed, then the loop gets the event. */
 void dgm_llm_tool_finish(struct llm_tool_call *c, const dgm_llm_event *event);
 
+/* The parts of a tool's answer as the result of the call. */
+void dgm_llm_set_result_parts(struct llm_tool_call *c, dgm_parts parts, dgm_llm_result *ret);
+
 /* ---- other agents (llm_agents.c) ------------------------------------------------------------------------------ */
 
 extern const char dgm_llm_agent_parameters[]; /* JSON Schema */
