@@ -121,7 +121,7 @@ typedef struct dgm_run_ops {
     void (*commit)(dgm_run *run, void (*done)(void *arg, dgm_code code), void *arg);
     /* Sends a message to another agent of this server, as the same owner, as a task of its own. The message names this
      * run's task in its metadata (DGM_META_PARENT_TASK). If this run is canceled, the invoked task is canceled; if it
-     * ends, the invoked task goes on. Refused: an unknown agent; more than DGM_MAX_INVOKE_DEPTH tasks, one invoked by the
+     * ends, the invoked task goes on. Refused: an unknown agent; a canceled run; more than DGM_MAX_INVOKE_DEPTH tasks, one invoked by the
      * other; more than DGM_MAX_INVOKED at a time. May be NULL: there are no other agents. */
     dgm_code (*invoke)(dgm_run *run, const dgm_run_invocation *what,
                        const dgm_run_invoked_handler *handler, dgm_run_invoked **ret_invoked,

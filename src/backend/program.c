@@ -101,11 +101,11 @@ static void read_env(dgm_process_env_rule *e, dgm_arena *a, const dgm_json *env,
     yyjson_val *key, *item;
     const char **own =
         dgm_new_n(a, const char *, (env ? yyjson_obj_size(program_plain(env)) : 0) + 1);
-    e->own = own;
     yyjson_obj_foreach (program_plain(env), i, n, key, item) {
         own[e->n_own++] =
             dgm_arena_printf(a, "%.*s=%s", DGM_P(dgm_json_str(key)), copy_text(a, item)).p;
     }
+    e->own = own;
     e->inherit_all = yyjson_is_str(program_plain(inherit));
     if (!yyjson_is_arr(program_plain(inherit)))
         return;

@@ -1,7 +1,7 @@
 /*
  * backend/program.h - programs that the configuration names: those of exec agents and of exec tools.
  *
- * Their environment follows the rule of net/process.h, and has variables of the run.
+ * Which variables of the server's environment a program gets is the rule of net/process.h.
  */
 #pragma once
 

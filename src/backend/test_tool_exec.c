@@ -26,7 +26,7 @@ static void other_output_is_text(void **state)
     assert_string_equal(t.text, "a sunny day\n\n{\n\xEF\xBF\xBD");
 }
 
-static void no_output_is_no_part(void **state)
+static void no_output_gives_an_empty_result(void **state)
 {
     struct tool_test t;
     (void)state;
@@ -287,7 +287,7 @@ static void names_are_those_of_openai(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(arguments_are_on_stdin_and_json_is_data), dgm_test(other_output_is_text),
-              dgm_test(no_output_is_no_part), dgm_test(there_is_no_shell),
+              dgm_test(no_output_gives_an_empty_result), dgm_test(there_is_no_shell),
               dgm_test(the_environment_follows_the_rule),
               dgm_test(invalid_arguments_are_reported_and_nothing_runs),
               dgm_test(a_failure_has_the_last_lines), dgm_test(too_much_output_is_an_error),

@@ -62,25 +62,37 @@ static dgm_str interrupt_name(dgm_arena *a, const dgm_asking *asking)
                : asking->id;
 }
 
-static dgm_canon_interrupts approval_interrupts(dgm_arena *a, const dgm_asking *asking,
-                                                dgm_approval_requests *requests)
+dgm_canon_interrupt dgm_interrupt_of_approval(dgm_arena *a, dgm_str id, dgm_str text,
+                                              const dgm_approval_request *request)
 {
-    dgm_canon_interrupts list = {dgm_new_n(a, dgm_canon_interrupt, requests->n), 0};
+    dgm_approval_request copy = *request;
+    dgm_approval_requests one = {&copy, 1};
+    dgm_member metadata = {DGM_STR(DGM_INTERRUPT_APPROVAL), dgm_approval_request_data(a, request)};
+    return (dgm_canon_interrupt){
+        .id = dgm_arena_dup(a, id),
+        .reason = request->call_id.n ? DGM_STR("tool_call") : DGM_STR("confirmation"),
+        .message = text.n ? dgm_arena_dup(a, text) : dgm_approval_question(a, &one),
+        .tool_call_id = request->call_id.n ? dgm_arena_dup(a, request->call_id) : (dgm_str){0},
+        .response_schema = approval_schema(a),
+        .metadata = dgm_json_copy(a, dgm_json_object(a, &metadata, 1)),
+    };
+}
+
+/* The agent's own metadata is that of the first. */
+static dgm_canon_interrupts approval_interrupts(dgm_arena *a, const dgm_asking *asking,
+                                                const dgm_approval_requests *requests)
+{
+    dgm_canon_interrupts list = {dgm_new_n(a, dgm_canon_interrupt, requests->n), requests->n};
     dgm_str name = interrupt_name(a, asking);
     bool alone = requests->n == 1;
     for (size_t i = 0; i < requests->n; i++) {
-        dgm_approval_requests one = {&requests->at[i], 1};
-        dgm_str call_id = one.at->call_id;
-        const dgm_json *data = dgm_approval_request_data(a, one.at);
-        list.at[list.n++] = (dgm_canon_interrupt){
-            .id = alone ? name : dgm_arena_printf(a, "%.*s.%zu", DGM_P(name), i + 1),
-            .reason = call_id.n ? DGM_STR("tool_call") : DGM_STR("confirmation"),
-            .message = alone ? asking->text : dgm_approval_question(a, &one),
-            .tool_call_id = call_id,
-            .response_schema = approval_schema(a),
-            .metadata = metadata_with(a, i ? NULL : asking->message, DGM_INTERRUPT_APPROVAL, data),
-        };
+        dgm_str id = alone ? name : dgm_arena_printf(a, "%.*s.%zu", DGM_P(name), i + 1);
+        list.at[i] = dgm_interrupt_of_approval(a, id, alone ? asking->text : (dgm_str){0},
+                                               &requests->at[i]);
     }
+    list.at[0].metadata =
+        metadata_with(a, asking->message, DGM_INTERRUPT_APPROVAL,
+                      dgm_json_get(list.at[0].metadata, DGM_STR(DGM_INTERRUPT_APPROVAL)));
     return list;
 }
 
@@ -194,6 +206,14 @@ bool dgm_interrupt_approval(const dgm_canon_interrupt *it, dgm_approval_request 
 {
     yyjson_val *data = dgm_json_get(it->metadata, DGM_STR(DGM_INTERRUPT_APPROVAL));
     return data && dgm_approval_request_read(data, ret);
+}
+
+bool dgm_interrupt_is_only_approval(dgm_arena *a, const dgm_canon_interrupt *it)
+{
+    dgm_approval_request request;
+    dgm_approval_requests one = {&request, 1};
+    return dgm_interrupt_approval(it, &request) &&
+           dgm_str_eq(it->message, dgm_approval_question(a, &one));
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------------------------- */

@@ -35,6 +35,10 @@ typedef struct dgm_asking {
 /* At least one. Lists and texts are in the arena or the message's. */
 dgm_canon_interrupts dgm_interrupts_of_question(dgm_arena *a, const dgm_asking *asking);
 
+/* The interrupt that a request for approval is. text: the question; empty: ours. All in the arena. */
+dgm_canon_interrupt dgm_interrupt_of_approval(dgm_arena *a, dgm_str id, dgm_str text,
+                                              const dgm_approval_request *request);
+
 /* ---- interrupts to questions ------------------------------------------------------------------------------------------ */
 
 /* The data parts of the question. */
@@ -46,6 +50,8 @@ const dgm_json *dgm_interrupts_metadata(dgm_arena *a, const dgm_canon_interrupts
 
 /* The request for approval of an interrupt. */
 bool dgm_interrupt_approval(const dgm_canon_interrupt *it, dgm_approval_request *ret);
+/* Is its message the one that dgm_interrupt_of_approval() makes, and no word of the agent? */
+bool dgm_interrupt_is_only_approval(dgm_arena *a, const dgm_canon_interrupt *it);
 
 /* ---- answers ------------------------------------------------------------------------------------------------------------- */
 

@@ -66,9 +66,11 @@ static void invoker_on_end(void *arg, dgm_task_state state, const dgm_err *error
              : state == DGM_STATE_FAILED    ? "failed"
                                             : "another state");
     n_canceled_children += state == DGM_STATE_CANCELED;
-    if (run->canceled)
+    if (run->canceled) {
+        assert_int_equal(invoke_text(run, "two", "i-3", DGM_STR("hold"), NULL, &err),
+                         DGM_UNAVAILABLE);
         run->ops->end(run, NULL);
-    else
+    } else
         finish_with(run, text);
 }
 

@@ -188,13 +188,8 @@ static void llm_ask_caller(dgm_llm_loop *l, dgm_message *m)
     dgm_json_build_array(&b, DGM_DATA_CALLS);
     for (size_t i = 0; i < l->n_calls; i++) {
         const struct llm_call *c = &l->calls[i];
-        if (c->state != LLM_CALL_CALLER)
-            continue;
-        dgm_json_build_object(&b, NULL);
-        dgm_json_build_str(&b, "call_id", c->id);
-        dgm_json_build_str(&b, "name", c->name);
-        dgm_json_build_value(&b, "arguments", c->arguments);
-        dgm_json_build_close(&b);
+        if (c->state == LLM_CALL_CALLER)
+            dgm_llm_build_call(&b, c);
     }
     dgm_json_build_close(&b);
     dgm_json_build_close(&b);
@@ -257,8 +252,10 @@ static bool llm_decide(dgm_llm_loop *l, struct llm_call *c, const dgm_approval *
     }
     if (approval->arguments && !dgm_llm_arguments_fit(l, c->name, approval->arguments, &why))
         return false;
-    if (approval->arguments)
+    if (approval->arguments && !dgm_json_equal(approval->arguments, c->arguments)) {
         c->arguments = dgm_json_copy(l->turn, approval->arguments);
+        c->is_changed = true;
+    }
     c->state = LLM_CALL_READY;
     return true;
 }

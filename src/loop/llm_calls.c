@@ -315,6 +315,15 @@ static bool llm_reject_forbidden(dgm_llm_loop *l)
 
 /* ---- the model's turn as a message ------------------------------------------------------------------------------- */
 
+void dgm_llm_build_call(dgm_json_build *b, const struct llm_call *c)
+{
+    dgm_json_build_object(b, NULL);
+    dgm_json_build_str(b, "call_id", c->id);
+    dgm_json_build_str(b, "name", c->name);
+    dgm_json_build_value(b, "arguments", c->arguments);
+    dgm_json_build_close(b);
+}
+
 static dgm_part llm_calls_part(dgm_llm_loop *l, bool only_shown, bool *ret_any)
 {
     dgm_json_build b = dgm_json_build_start(l->scratch);
@@ -325,11 +334,7 @@ static dgm_part llm_calls_part(dgm_llm_loop *l, bool only_shown, bool *ret_any)
         const struct llm_call *c = &l->calls[i];
         if (only_shown && !c->is_shown)
             continue;
-        dgm_json_build_object(&b, NULL);
-        dgm_json_build_str(&b, "call_id", c->id);
-        dgm_json_build_str(&b, "name", c->name);
-        dgm_json_build_value(&b, "arguments", c->arguments);
-        dgm_json_build_close(&b);
+        dgm_llm_build_call(&b, c);
         *ret_any = true;
     }
     dgm_json_build_close(&b);
@@ -439,17 +444,28 @@ void dgm_llm_on_committed(dgm_llm_loop *l)
 
 /* ---- the turn ---------------------------------------------------------------------------------------------------- */
 
+/* The model's own turn has the arguments that the model wrote. */
+static dgm_part llm_change_part(dgm_llm_loop *l, const struct llm_call *c)
+{
+    dgm_arena *a = l->scratch;
+    dgm_str text = dgm_arena_join(a, DGM_STR("The user changed the arguments of the call "), c->id);
+    text = dgm_arena_join(a, text, DGM_STR(" to "));
+    return dgm_llm_text_part(dgm_arena_join(a, text, dgm_json_text_in(a, c->arguments)));
+}
+
 static void llm_finish_turn(dgm_llm_loop *l)
 {
     size_t n = l->n_calls;
     for (size_t i = 0; i < l->n_calls; i++)
-        n += l->calls[i].files.n;
+        n += l->calls[i].files.n + l->calls[i].is_changed;
     dgm_message m = {.message_id = dgm_llm_id(l, "results", l->iteration, -1),
                      .role = DGM_ROLE_USER,
                      .parts = {dgm_new_n(l->scratch, dgm_part, n), 0}};
     for (size_t i = 0; i < l->n_calls; i++)
         m.parts.at[m.parts.n++] = llm_result_part(l, &l->calls[i]);
     for (size_t i = 0; i < l->n_calls; i++) {
+        if (l->calls[i].is_changed)
+            m.parts.at[m.parts.n++] = llm_change_part(l, &l->calls[i]);
         for (size_t k = 0; k < l->calls[i].files.n; k++)
             m.parts.at[m.parts.n++] = l->calls[i].files.at[k];
     }

@@ -50,6 +50,7 @@ struct llm_call {
     dgm_llm_tool_kind kind;
     bool is_idempotent;
     bool is_shown;   /* in the history: calls of the server's tools, and calls that are wrong */
+    bool is_changed; /* the user approved it with other arguments */
     bool has_start;  /* tool-start was emitted */
     uint8_t repeats; /* it ran before: in another process, or the driver lost it */
     dgm_str agent_name, agent_url;
@@ -182,6 +183,7 @@ void dgm_llm_on_summary(dgm_llm_loop *l, bool is_good);
 
 void dgm_llm_check_calls(dgm_llm_loop *l, const dgm_llm_end *end);
 void dgm_llm_pump(dgm_llm_loop *l); /* starts, asks, or goes on with the model */
+void dgm_llm_build_call(dgm_json_build *b, const struct llm_call *c); /* of `tool_calls` */
 struct llm_call *dgm_llm_find_call(dgm_llm_loop *l, dgm_str id);
 dgm_str dgm_llm_call_key(dgm_llm_loop *l, const struct llm_call *c);
 void dgm_llm_set_output(dgm_llm_loop *l, struct llm_call *c, bool is_error, dgm_str text);

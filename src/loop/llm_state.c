@@ -117,6 +117,7 @@ static void llm_put_call(dgm_buf *b, const struct llm_call *c)
     llm_put_value(b, "arguments", c->arguments);
     llm_put_flag(b, "is_idempotent", c->is_idempotent);
     llm_put_flag(b, "is_shown", c->is_shown);
+    llm_put_flag(b, "is_changed", c->is_changed);
     llm_put_flag(b, "has_start", c->has_start);
     llm_put_int(b, "repeats", c->repeats);
     llm_put_text(b, "agent_name", c->agent_name);
@@ -271,6 +272,7 @@ static dgm_code llm_load_call(dgm_llm_loop *l, struct llm_call *c, yyjson_val *v
     c->arguments = llm_get_value(l->turn, v, "arguments");
     c->is_idempotent = llm_get_flag(v, "is_idempotent");
     c->is_shown = llm_get_flag(v, "is_shown");
+    c->is_changed = llm_get_flag(v, "is_changed");
     c->has_start = llm_get_flag(v, "has_start");
     c->repeats = (uint8_t)llm_get_int(v, "repeats", LLM_MAX_REPEATS);
     c->agent_name = llm_get_text(l->turn, v, "agent_name");

@@ -30,12 +30,14 @@ static inline void bench_fold(struct bench *b, const dgm_event *event)
     check_ok(dgm_fold_add(b->fold, event, DGM_BY_AGENT, &b->err), b->err);
 }
 
-static inline void bench_round_trip(struct bench *b, dgm_str text)
+/* What was saved can be loaded, and nothing is lost by it. */
+static inline void check_round_trip(const dgm_llm_options *options, dgm_str text)
 {
     dgm_llm_loop *copy = NULL;
+    dgm_err err = {0};
     dgm_buf again;
     dgm_buf_init(&again, SIZE_MAX);
-    check_ok(dgm_llm_loop_load(text, &b->options, &copy, &b->err), b->err);
+    check_ok(dgm_llm_loop_load(text, options, &copy, &err), err);
     dgm_llm_loop_save(copy, &again);
     check_same(again, text);
     dgm_buf_done(&again);
@@ -174,7 +176,7 @@ static inline void on_bench_action(void *arg, const dgm_llm_action *x)
         bench_fold(b, x->event);
     if (x->kind != DGM_LLM_SAVE)
         return;
-    bench_round_trip(b, x->text);
+    check_round_trip(&b->options, x->text);
     dgm_buf_clear(&b->saved);
     dgm_buf_add_str(&b->saved, x->text);
 }
@@ -250,25 +252,31 @@ static inline void step(struct bench *b, dgm_llm_event e)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-static inline dgm_message *user_message(struct bench *b, const char *text, const char *data)
+/* data: JSON. */
+static inline dgm_message *new_message(dgm_arena *a, int number, const char *text, dgm_str data)
 {
-    dgm_message *m = dgm_new(b->arena, dgm_message);
-    dgm_part *parts = dgm_new_n(b->arena, dgm_part, 2);
-    *m = (dgm_message){.message_id = dgm_arena_printf(b->arena, "m-%d", ++b->messages),
+    dgm_message *m = dgm_new(a, dgm_message);
+    dgm_part *parts = dgm_new_n(a, dgm_part, 2);
+    *m = (dgm_message){.message_id = dgm_arena_printf(a, "m-%d", number),
                        .role = DGM_ROLE_USER,
                        .parts = {parts, 0}};
     if (text)
         parts[m->parts.n++] = (dgm_part){.kind = DGM_PART_TEXT, .content = dgm_str_from(text)};
-    if (data)
-        parts[m->parts.n++] = (dgm_part){
-            .kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(b->arena, unquote(b, data))};
+    if (data.p)
+        parts[m->parts.n++] =
+            (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, data)};
     return m;
+}
+
+static inline dgm_message *user_message(struct bench *b, const char *text, const char *data)
+{
+    return new_message(b->arena, ++b->messages, text, data ? unquote(b, data) : (dgm_str){0});
 }
 
 static inline dgm_llm_start start_of(struct bench *b, dgm_message *m)
 {
-    return (dgm_llm_start){.task_id = DGM_STR("t"), .context_id = DGM_STR("c"), .message = m};
     (void)b;
+    return (dgm_llm_start){.task_id = DGM_STR("t"), .context_id = DGM_STR("c"), .message = m};
 }
 
 static inline void feed_start(struct bench *b, const char *text)

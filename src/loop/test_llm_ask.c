@@ -351,6 +351,9 @@ static void an_approval_by_data_runs_the_tool(void **state)
     check_lines(&b, "working", "tool-start rm a {'path':'y'}", "SAVE", "COMMIT");
     feed(&b, DGM_LLM_COMMITTED);
     check_lines(&b, "RUN rm t-t1-0 {'path':'y'}");
+    feed_done(&b, "a", "x");
+    assert_true(has_line(&b, "'output':'x'}]} The user changed the arguments of the call a to "
+                             "{'path':'y'}\n"));
     bench_done(&b);
 }
 

@@ -463,6 +463,28 @@ static void older_messages_become_a_summary(void **state)
     bench_done(&b);
 }
 
+#define LONG                                                                                       \
+    "and all the things that were written before, and before that, and at the very start of it"
+
+/* The newest messages have the result of a call; its call is older than the limit allows, and stays with it. */
+static void a_call_and_its_result_stay_together(void **state)
+{
+    struct bench b = bench_new((dgm_llm_options){.compact_bytes = 400});
+    dgm_llm_start s = start_of(&b, NULL);
+    dgm_message history[5] = {
+        *user_message(&b, "one " LONG, NULL), *user_message(&b, "two", NULL),
+        *user_message(&b, NULL, "{'tool_calls':[{'call_id':'k','name':'now','arguments':{}}]}"),
+        *user_message(&b, "meanwhile", NULL),
+        *user_message(&b, NULL, "{'tool_results':[{'call_id':'k','output':'x'}]}")};
+    (void)state;
+    history[2].role = DGM_ROLE_AGENT;
+    s.history = (dgm_messages){history, 5};
+    s.message = user_message(&b, "go", NULL);
+    step(&b, (dgm_llm_event){.kind = DGM_LLM_START, .start = s});
+    assert_true(has_line(&b, "SUMMARY 0/0: user one " LONG " | user two | user Summarize"));
+    bench_done(&b);
+}
+
 static void without_a_summary_the_messages_stay(void **state)
 {
     struct bench b = bench_new((dgm_llm_options){.compact_bytes = 10});
@@ -520,5 +542,6 @@ DGM_TEST_MAIN(
     dgm_test(a_state_that_is_too_large_fails_the_task), dgm_test(a_retry_waits_longer_each_time),
     dgm_test(retry_after_is_respected_up_to_the_cap),
     dgm_test(the_next_upstream_is_tried_and_stays), dgm_test(a_cancel_during_the_wait_ends_it),
-    dgm_test(older_messages_become_a_summary), dgm_test(without_a_summary_the_messages_stay),
+    dgm_test(older_messages_become_a_summary), dgm_test(a_call_and_its_result_stay_together),
+    dgm_test(without_a_summary_the_messages_stay),
     dgm_test(a_context_that_is_too_long_is_compacted_once))

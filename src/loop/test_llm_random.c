@@ -7,6 +7,7 @@
  */
 #include "base/list.h"
 #include "loop/test_llm.h"
+#include "model/calls.h"
 
 #define STEPS 400
 #define MOST_STEPS 4000
@@ -204,18 +205,29 @@ static void on_answer_tool(struct world *w, dgm_str id)
         r->is_asking = false;
 }
 
-/* What was saved can be loaded, and nothing is lost by it. */
-static void check_round_trip(struct world *w, dgm_str text)
+/* Every result that a model reads has its call before it, and every call has one result. */
+static void check_pairs(struct world *w, dgm_messages messages)
 {
-    dgm_llm_loop *copy = NULL;
-    dgm_err err = {0};
-    dgm_buf again;
-    dgm_buf_init(&again, SIZE_MAX);
-    check_ok(dgm_llm_loop_load(text, &w->options, &copy, &err), err);
-    dgm_llm_loop_save(copy, &again);
-    check_same(again, text);
-    dgm_buf_done(&again);
-    dgm_llm_loop_free(copy);
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_strs calls = {0};
+    size_t n_results = 0;
+    for (size_t i = 0; i < messages.n; i++) {
+        dgm_strs ids = dgm_message_call_ids(a, &messages.at[i], 64);
+        for (size_t k = 0; k < ids.n; k++)
+            assert_false(is_in(calls, ids.at[k]));
+        for (size_t k = 0; k < ids.n; k++)
+            add_str(w, &calls, ids.at[k]);
+        for (size_t k = 0; k < messages.at[i].parts.n; k++) {
+            const dgm_part *part = &messages.at[i].parts.at[k];
+            yyjson_val *list = part->kind == DGM_PART_DATA
+                                   ? dgm_json_get(part->data, DGM_STR(DGM_DATA_RESULTS))
+                                   : NULL;
+            yyjson_val *result = yyjson_arr_get_first(list);
+            assert_true(!result || is_in(calls, dgm_json_str_member(result, "call_id")));
+            n_results += result != NULL;
+        }
+    }
+    assert_int_equal(n_results, calls.n);
 }
 
 static void on_world_action(void *arg, const dgm_llm_action *x)
@@ -228,7 +240,7 @@ static void on_world_action(void *arg, const dgm_llm_action *x)
     case DGM_LLM_SAVE:
         log_add(w, true, x->text);
         if (w->n_log % 8 == 0)
-            check_round_trip(w, x->text);
+            check_round_trip(&w->options, x->text);
         break;
     case DGM_LLM_COMMIT:
         assert_false(w->in_commit);
@@ -238,6 +250,7 @@ static void on_world_action(void *arg, const dgm_llm_action *x)
     case DGM_LLM_CALL_MODEL:
         assert_false(w->in_model);
         assert_true(x->model.messages.n > 0);
+        check_pairs(w, x->model.messages);
         w->in_model = true;
         w->n_calls = 0;
         break;
@@ -267,19 +280,9 @@ static void world_step(struct world *w, dgm_llm_event e)
 
 /* ---- what happens ------------------------------------------------------------------------------------------------ */
 
-static const dgm_message *new_message(struct world *w, const char *text, const char *data)
+static const dgm_message *world_message(struct world *w, const char *text, const char *data)
 {
-    dgm_message *m = dgm_new(w->arena, dgm_message);
-    dgm_part *parts = dgm_new_n(w->arena, dgm_part, 2);
-    *m = (dgm_message){.message_id = dgm_arena_printf(w->arena, "m-%d", ++w->messages),
-                       .role = DGM_ROLE_USER,
-                       .parts = {parts, 0}};
-    if (text)
-        parts[m->parts.n++] = (dgm_part){.kind = DGM_PART_TEXT, .content = dgm_str_from(text)};
-    if (data)
-        parts[m->parts.n++] = (dgm_part){
-            .kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(w->arena, dgm_str_from(data))};
-    return m;
+    return new_message(w->arena, ++w->messages, text, dgm_str_from(data));
 }
 
 static void model_calls(struct world *w)
@@ -384,7 +387,7 @@ static const dgm_message *random_answer(struct world *w)
                  "\"output\":{\"n\":1}}]}"},
     };
     unsigned i = w->steps < STEPS ? pick(w, 6) : 0;
-    return new_message(w, rows[i][0], rows[i][1]);
+    return world_message(w, rows[i][0], rows[i][1]);
 }
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
@@ -463,8 +466,8 @@ static void world_acts(struct world *w)
     } else if (chance(w, 3)) {
         world_step(w, (dgm_llm_event){.kind = pick(w, 2) ? DGM_LLM_CANCEL : DGM_LLM_TIME_UP});
     } else if (chance(w, 20)) {
-        world_step(
-            w, (dgm_llm_event){.kind = DGM_LLM_MESSAGE, .message = new_message(w, "hurry", NULL)});
+        world_step(w, (dgm_llm_event){.kind = DGM_LLM_MESSAGE,
+                                      .message = world_message(w, "hurry", NULL)});
     } else if (chance(w, 20)) { /* not expected by anyone */
         world_step(w, (dgm_llm_event){.kind = DGM_LLM_TOOL_DONE,
                                       .result = {.call_id = DGM_STR("zzz"), .text = DGM_STR("x")}});
@@ -632,7 +635,7 @@ static dgm_task_state run_history(uint64_t seed, int *kills)
         .compact_bytes = pick(&w, 4) ? 0 : 2000,
         .limits = {.parallel_tools = 1 + pick(&w, 4), .iterations = 10 + pick(&w, 20)}};
     w.loop = dgm_llm_loop_new(&w.options);
-    w.first_message = w.turn_message = new_message(&w, "hi", NULL);
+    w.first_message = w.turn_message = world_message(&w, "hi", NULL);
     world_step(&w, (dgm_llm_event){.kind = DGM_LLM_START,
                                    .start = {.task_id = DGM_STR("t"),
                                              .context_id = DGM_STR("c"),

@@ -215,6 +215,11 @@ static void the_opaque_part_of_a_turn_survives(void **state)
 
 /* ---- texts that are not ours ------------------------------------------------------------------------------------- */
 
+#define DONE_WITHOUT_OUTPUT                                                                        \
+    "{\"version\":1,\"phase\":\"tools\",\"calls\":[{\"id\":\"a\",\"state\":\"done\",\"kind\":"     \
+    "\"server\","                                                                                  \
+    "\"arguments\":{}}]}"
+
 static void an_invalid_text_is_not_loaded(void **state)
 {
     static const char *const texts[] = {
@@ -226,8 +231,7 @@ static void an_invalid_text_is_not_loaded(void **state)
         "{\"version\":1,\"phase\":\"asleep\"}",
         "{\"version\":1,\"phase\":\"model\",\"messages\":[{\"role\":1}]}",
         "{\"version\":1,\"phase\":\"tools\",\"calls\":[{\"id\":\"a\",\"state\":\"ready\"}]}",
-        "{\"version\":1,\"phase\":\"tools\",\"calls\":[{\"id\":\"a\",\"state\":\"done\",\"kind\":"
-        "\"server\",\"arguments\":{}}]}"};
+        DONE_WITHOUT_OUTPUT};
     dgm_llm_options options = {0};
     dgm_llm_loop *loop = NULL;
     (void)state;

@@ -7,7 +7,7 @@
  * Sessions: a session is a child process, or what we know of an HTTP server (its revision, its session id, its tools). It
  * is opened by the first list or call and belongs to the loop on which that was made. Calls on the same loop with the same
  * share key use the same session, so `share: server` on a machine with four loops has up to four child processes. A session
- * that nobody used for config.idle_ms is closed. A program that ended is started again by the next list or call, after a
+ * that was not used for config.idle_ms is closed. A program that ended is started again by the next list or call, after a
  * pause that doubles with every failure in a row.
  *
  * All functions except open and close are called on the thread of `loop`; callbacks come there, later, never from inside a
@@ -15,9 +15,9 @@
  */
 #pragma once
 
-#include "json/json.h"
 #include "net/client.h"
 #include "net/loop.h"
+#include "json/json.h"
 
 typedef struct dgm_mcp dgm_mcp;
 typedef struct dgm_mcp_listing dgm_mcp_listing; /* a request for the list of tools */
@@ -46,13 +46,13 @@ typedef struct dgm_mcp_config {
     bool is_guarded; /* the URL was not written by the operator: its address is checked */
     dgm_address_ranges allowed;
 
-    dgm_mcp_share share;   /* only stored, for dgm_mcp_share_of() */
-    uint64_t timeout_ms;   /* of a call, without the time that a question waits; 60 s */
-    uint64_t start_ms;     /* until the server answers its first request; 30 s */
-    uint64_t idle_ms;      /* a session without calls is closed; 5 minutes */
-    uint64_t grace_ms;     /* from the end of its input to SIGTERM, and from that to SIGKILL; 2 s */
-    uint64_t answer_ms;    /* how long a question may wait for its answer; 1 hour */
-    size_t max_calls;      /* of one session at a time; 64. More wait */
+    dgm_mcp_share share; /* only stored, for dgm_mcp_share_of() */
+    uint64_t timeout_ms; /* of a call, without the time that a question waits; 60 s */
+    uint64_t start_ms;   /* until the server answers its first request; 30 s */
+    uint64_t idle_ms;    /* a session without calls is closed; 5 minutes */
+    uint64_t grace_ms;   /* from the end of its input to SIGTERM, and from that to SIGKILL; 2 s */
+    uint64_t answer_ms;  /* how long a question may wait for its answer; 1 hour */
+    size_t max_calls;    /* of one session at a time; 64. More wait */
     const char *client_version; /* reported to servers; NULL: "0" */
     /* A line for the operator's log: stderr of the program, tools that are left out and why. May be NULL. On any loop. */
     void (*on_log)(void *user, dgm_str line);
@@ -77,18 +77,20 @@ typedef struct dgm_mcp_error {
     dgm_code code;
     dgm_str message;  /* for people and models; no credentials, paths or queries */
     int64_t rpc_code; /* of the server's JSON-RPC error; 0: it is not one */
-    bool is_outcome_unknown; /* the tool may have run, or may still run: do not repeat unless it is idempotent */
+    bool
+        is_outcome_unknown; /* the tool may have run, or may still run: do not repeat unless it is idempotent */
 } dgm_mcp_error;
 
 /* ---- tools ------------------------------------------------------------------------------------------- */
 
 typedef struct dgm_mcp_tool {
-    dgm_str name;        /* "files__read_file": [A-Za-z0-9_-]{1,64}, unique among the tools of all servers */
-    dgm_str own_name;    /* "read_file": as the server calls it */
-    dgm_str title;       /* may be absent */
-    dgm_str description; /* may be absent */
-    const dgm_json *input_schema;  /* an object, never NULL */
-    const dgm_json *output_schema; /* NULL: none */
+    dgm_str
+        name; /* "files__read_file": [A-Za-z0-9_-]{1,64}, unique among the tools of all servers */
+    dgm_str own_name;                 /* "read_file": as the server calls it */
+    dgm_str title;                    /* may be absent */
+    dgm_str description;              /* may be absent */
+    const dgm_json *input_schema;     /* an object, never NULL */
+    const dgm_json *output_schema;    /* NULL: none */
     bool is_read_only, is_idempotent; /* the server's hints; not to be trusted for safety */
 } dgm_mcp_tool;
 
@@ -113,8 +115,9 @@ void dgm_mcp_list_cancel(dgm_mcp_listing *l); /* no callback follows */
 
 typedef struct dgm_mcp_result {
     dgm_parts parts; /* text, image, audio and resources of the result */
-    const dgm_json *structured; /* structuredContent; also the last of parts if no text repeats it. NULL: none */
-    bool is_error;              /* the tool failed; parts say why */
+    const dgm_json *
+        structured; /* structuredContent; also the last of parts if no text repeats it. NULL: none */
+    bool is_error;  /* the tool failed; parts say why */
 } dgm_mcp_result;
 
 typedef enum dgm_mcp_ask_kind {
@@ -167,7 +170,7 @@ dgm_mcp_call *dgm_mcp_call_start(dgm_mcp *m, dgm_loop *loop, const dgm_mcp_call_
 
 typedef enum dgm_mcp_action {
     DGM_MCP_ACCEPT,
-    DGM_MCP_DECLINE, /* the user said no */
+    DGM_MCP_DECLINE, /* the user refused */
     DGM_MCP_CANCEL   /* the user did not decide */
 } dgm_mcp_action;
 

@@ -203,8 +203,8 @@ void dgm_mcp_answer(dgm_mcp_call *c, dgm_mcp_action action, const dgm_json *cont
     }
     dgm_buf_add_char(&b, '}');
     q->action = action;
-    q->answer = b.over ? DGM_STR("{\"action\":\"cancel\"}")
-                       : dgm_arena_dup(c->round, dgm_buf_str(&b));
+    q->answer =
+        b.over ? DGM_STR("{\"action\":\"cancel\"}") : dgm_arena_dup(c->round, dgm_buf_str(&b));
     dgm_buf_done(&b);
     dgm_loop_at_turn_end(c->loop, &c->turn);
 }
@@ -305,9 +305,8 @@ dgm_code dgm_mcp_load_state(dgm_mcp_call *c, dgm_str state, dgm_err *err)
 {
     yyjson_val *root, *poll;
     int64_t ms;
-    dgm_code rc =
-        dgm_json_read(c->round, dgm_arena_dup(c->arena, state), DGM_MAX_RECORD_BYTES,
-                      "record_bytes", &root, err);
+    dgm_code rc = dgm_json_read(c->round, dgm_arena_dup(c->arena, state), DGM_MAX_RECORD_BYTES,
+                                "record_bytes", &root, err);
     if (rc)
         return rc;
     dgm_str task = dgm_json_str_member(root, "taskId");

@@ -3,7 +3,7 @@
  *
  * A call waits for its session, sends tools/call and gets a result, a question (another round follows) or a task, which is
  * polled. Between rounds and polls it holds no session: the session may end, and another one is used then. A request is
- * repeated only after the server said that it did not handle it.
+ * repeated only after the server reported that it did not handle it.
  */
 #include "mcp/mcp_int.h"
 
@@ -93,8 +93,7 @@ static void call_on_timer(void *arg)
     else
         dgm_mcp_call_fail(c, DGM_UPSTREAM_TIMEOUT, c->was_sent,
                           "MCP server %.*s: the tool %.*s did not answer within %g seconds",
-                          DGM_P(c->mcp->config.name), DGM_P(c->tool),
-                          (double)c->timeout_ms / 1000);
+                          DGM_P(c->mcp->config.name), DGM_P(c->tool), (double)c->timeout_ms / 1000);
 }
 
 void dgm_mcp_call_progress(dgm_mcp_call *c, const yyjson_val *params)
@@ -130,8 +129,9 @@ static void call_on_input_required(dgm_mcp_call *c, const yyjson_val *result)
     c->request_state = (dgm_str){0};
     c->requests = NULL;
     if (state.n > DGM_MAX_MCP_STATE_BYTES) {
-        dgm_mcp_call_fail(c, DGM_TOO_LARGE, true,
-                          "requestState of the MCP server is larger than the limit mcp_state_bytes");
+        dgm_mcp_call_fail(
+            c, DGM_TOO_LARGE, true,
+            "requestState of the MCP server is larger than the limit mcp_state_bytes");
         return;
     }
     if (state.p)
@@ -174,7 +174,7 @@ static void call_on_reply(void *user, const struct mcp_reply *reply)
         dgm_mcp_session_worked(s);
         dgm_mcp_call_result(c, reply->result);
     } else if ((reply->is_session_forgotten || is_mismatch) && !c->was_repeated) {
-        c->was_repeated = true; /* the server did not handle it, and says so */
+        c->was_repeated = true; /* the server reported that it did not handle it */
         c->was_sent = false;
         s->tools_changed |= is_mismatch;
         dgm_mcp_call_again(c);

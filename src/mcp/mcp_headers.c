@@ -37,8 +37,7 @@ static bool is_token(dgm_str s)
     static const char others[] = "!#$%&'*+-.^_`|~";
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
-        bool is_alnum =
-            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
         if (!is_alnum && (!c || !strchr(others, c)))
             return false;
     }
@@ -168,8 +167,7 @@ size_t dgm_mcp_param_headers(dgm_arena *a, const struct mcp_tool *t, const yyjso
             v = dgm_json_get(v, t->params[i].path[k]);
         dgm_str text = text_of_argument(v);
         if (text.p)
-            headers[n++] =
-                (dgm_fetch_header){t->params[i].header, dgm_mcp_header_value(a, text)};
+            headers[n++] = (dgm_fetch_header){t->params[i].header, dgm_mcp_header_value(a, text)};
     }
     *ret_headers = headers;
     return n;

@@ -15,6 +15,7 @@
 #define MAX_REDIRECTS 3
 #define CONNECT_MS 10000
 #define MAX_STREAM_PAUSE_MS 60000
+#define STREAM_OPEN_MS 1000 /* some servers send the head of a stream with its first event */
 
 struct mcp_post {
     struct mcp_post *next;
@@ -32,9 +33,9 @@ struct mcp_post {
     dgm_str last_id; /* 2025-11-25: of the stream that this one continues; absent: none */
     dgm_timer timer; /* before a stream is resumed */
     bool is_sse;
-    bool is_get;      /* the stream of 2025-11-25 */
+    bool is_get;         /* the stream of 2025-11-25 */
     bool is_initialized; /* notifications/initialized: the session is ready when it was received */
-    bool in_callback; /* freed when it returns */
+    bool in_callback;    /* freed when it returns */
     bool is_dropped;
     bool is_canceled; /* the server has to see that the stream was closed */
 };
@@ -78,12 +79,11 @@ static void post_fail(struct mcp_post *p, dgm_code code, bool is_unknown, dgm_st
     if (!r)
         return;
     r->post = NULL;
-    dgm_mcp_reply(r, &(struct mcp_reply){
-                         .error = {.code = code,
-                                   .message = message,
-                                   .is_outcome_unknown = is_unknown},
-                         .status = p->status,
-                     });
+    dgm_mcp_reply(r,
+                  &(struct mcp_reply){
+                      .error = {.code = code, .message = message, .is_outcome_unknown = is_unknown},
+                      .status = p->status,
+                  });
 }
 
 /* ---- what comes --------------------------------------------------------------------------------------- */
@@ -115,14 +115,23 @@ static bool post_read_events(struct mcp_post *p)
     return !rc;
 }
 
+/* A session of 2025-11-25 is ready when its stream is open, or is not offered: no message of a call is missed. */
+static void stream_is_decided(struct mcp_session *s)
+{
+    if (s->state != MCP_INITIALIZING)
+        return;
+    dgm_timer_stop(&s->stream_timer);
+    dgm_mcp_session_ready(s);
+}
+
 static void post_on_head(void *user, const dgm_fetch_head *head)
 {
     struct mcp_post *p = user;
     dgm_str id = dgm_fetch_header_of(head, "mcp-session-id");
     dgm_str location = dgm_fetch_header_of(head, "location");
     p->status = head->status;
-    p->is_sse = head->status == 200 && dgm_str_eq_nocase(head->content_type,
-                                                         DGM_STR("text/event-stream"));
+    p->is_sse =
+        head->status == 200 && dgm_str_eq_nocase(head->content_type, DGM_STR("text/event-stream"));
     if (location.n && location.n < 4096)
         p->location = strndup(location.p, location.n);
     if (id.n && id.n <= DGM_MAX_ID_BYTES && head->status == 200 && p->request &&
@@ -132,6 +141,8 @@ static void post_on_head(void *user, const dgm_fetch_head *head)
     }
     if (p->is_get && p->is_sse)
         p->session->n_streams = 0;
+    if (p->is_get)
+        stream_is_decided(p->session);
 }
 
 static void post_on_body(void *user, dgm_str bytes)
@@ -145,8 +156,9 @@ static void post_on_body(void *user, dgm_str bytes)
     } else {
         dgm_buf_add_str(&p->body, bytes);
         if (p->body.over)
-            post_fail(p, DGM_TOO_LARGE, true,
-                      DGM_STR("the answer of the MCP server is larger than the limit object_bytes"));
+            post_fail(
+                p, DGM_TOO_LARGE, true,
+                DGM_STR("the answer of the MCP server is larger than the limit object_bytes"));
         goes_on = !p->body.over;
     }
     p->in_callback = false;
@@ -184,8 +196,7 @@ static void post_fail_status(struct mcp_post *p)
                                              : "it did not answer the request";
     snprintf(message, sizeof message, "the MCP server answered with status %d: %s", p->status,
              meaning);
-    post_fail(p, code_of_status(p->status),
-              p->status >= 500 || p->status < 300 || p->n_resumed > 0,
+    post_fail(p, code_of_status(p->status), p->status >= 500 || p->status < 300 || p->n_resumed > 0,
               dgm_str_from(message));
 }
 
@@ -234,11 +245,11 @@ static void post_forget(struct mcp_post *p)
     struct mcp_request *r = p->request;
     p->request = NULL;
     r->post = NULL;
-    dgm_mcp_reply(r, &(struct mcp_reply){
-                         .error = {.code = DGM_UNAVAILABLE,
-                                   .message = DGM_STR("the MCP server ended its session")},
-                         .status = 404,
-                         .is_session_forgotten = true});
+    dgm_mcp_reply(
+        r, &(struct mcp_reply){.error = {.code = DGM_UNAVAILABLE,
+                                         .message = DGM_STR("the MCP server ended its session")},
+                               .status = 404,
+                               .is_session_forgotten = true});
     dgm_mcp_session_restart(s);
 }
 
@@ -316,7 +327,10 @@ static void post_on_end(void *user, const dgm_fetch_result *result)
         post_finish(p);
     bool opens_again = p->is_get && p->is_sse && !p->is_dropped;
     bool is_initialized = p->is_initialized && !p->is_dropped;
+    bool is_get = p->is_get && !p->is_dropped;
     post_free(p);
+    if (is_get)
+        stream_is_decided(s);
     if (is_initialized)
         dgm_mcp_start_initialized(s);
     if (opens_again)
@@ -335,9 +349,8 @@ static void post_start(struct mcp_post *p)
     if (!client) { /* the loop stops: the session ends with it */
         return;
     }
-    p->fetch = dgm_fetch_start(
-        client, &p->options,
-        (dgm_fetch_handler){post_on_head, post_on_body, post_on_end, p});
+    p->fetch = dgm_fetch_start(client, &p->options,
+                               (dgm_fetch_handler){post_on_head, post_on_body, post_on_end, p});
 }
 
 static void add_header(struct mcp_post *p, const char *name, dgm_str value)
@@ -446,11 +459,14 @@ void dgm_mcp_http_listen(struct mcp_session *s)
     add_headers(p, NULL);
     s->stream = p;
     post_start(p);
+    if (s->state == MCP_INITIALIZING)
+        dgm_timer_start(&s->stream_timer, STREAM_OPEN_MS);
 }
 
 void dgm_mcp_http_on_stream_timer(void *arg)
 {
     struct mcp_session *s = arg;
+    stream_is_decided(s);
     if (s->state == MCP_READY && !s->stream && !s->is_ended)
         dgm_mcp_http_listen(s);
 }

@@ -39,8 +39,8 @@ struct dgm_mcp {
     dgm_mcp_config config;
     atomic_size_t refs; /* the opener, sessions, and jobs posted by close */
     atomic_bool is_closing;
-    pthread_mutex_t lock; /* of loops */
-    dgm_loop *loops[DGM_MAX_LOOPS]; /* that have sessions */
+    pthread_mutex_t lock;                        /* of loops */
+    dgm_loop *loops[DGM_MAX_LOOPS];              /* that have sessions */
     struct mcp_session *sessions[DGM_MAX_LOOPS]; /* each list is of its loop alone */
 };
 
@@ -100,7 +100,7 @@ struct mcp_session {
     dgm_str key;
     enum mcp_state state;
     bool is_modern;
-    bool is_ended;    /* it will not be used again: freed as soon as nothing is open */
+    bool is_ended; /* it will not be used again: freed as soon as nothing is open */
     bool is_freeing;
     char version[16]; /* sent with every request */
     int64_t last_id;
@@ -119,8 +119,8 @@ struct mcp_session {
     struct mcp_tool_list *tools;   /* NULL: none yet */
     struct mcp_tool_list *loading; /* of which pages are read */
     bool tools_changed;            /* since they were requested */
-    bool has_new_tools;            /* not served yet: good enough for those who wait, even if changed again */
-    uint64_t tools_until;          /* of the loop's clock; 0: no end */
+    bool has_new_tools; /* not served yet: good enough for those who wait, even if changed again */
+    uint64_t tools_until; /* of the loop's clock; 0: no end */
     uint64_t tools_version;
 
     uint64_t second; /* in which n_messages were received */
@@ -145,7 +145,7 @@ void dgm_mcp_session_fail(struct mcp_session *s, dgm_code code, const char *fmt,
     DGM_PRINTF(3, 4);
 void dgm_mcp_session_ready(struct mcp_session *s); /* the revision is known */
 void dgm_mcp_session_soon(struct mcp_session *s);  /* looks at who waits, at the end of this turn */
-void dgm_mcp_session_exited(struct mcp_session *s); /* the program has ended, or nothing is open */
+void dgm_mcp_session_exited(struct mcp_session *s);  /* the program has ended, or nothing is open */
 void dgm_mcp_session_restart(struct mcp_session *s); /* HTTP: the server forgot its session */
 void dgm_mcp_session_worked(struct mcp_session *s);  /* a call was answered: no more pauses */
 
@@ -155,7 +155,8 @@ void dgm_mcp_fail_waiters(struct mcp_session *s, const dgm_mcp_error *error);
 
 /* mcp_start.c */
 void dgm_mcp_start(struct mcp_session *s); /* from MCP_DOWN; calls session_ready or session_fail */
-void dgm_mcp_start_initialized(struct mcp_session *s); /* 2025-11-25: the server knows that we are ready */
+void dgm_mcp_start_initialized(
+    struct mcp_session *s);                     /* 2025-11-25: the server knows that we are ready */
 void dgm_mcp_start_late(struct mcp_session *s); /* no answer in time */
 
 /* ---- requests ---------------------------------------------------------------------------------------- */
@@ -165,7 +166,7 @@ struct mcp_reply {
     yyjson_val *result; /* NULL: error */
     yyjson_val *data;   /* of a JSON-RPC error; may be NULL */
     dgm_mcp_error error;
-    int status;               /* of HTTP; 0: none */
+    int status;                /* of HTTP; 0: none */
     bool is_session_forgotten; /* 404 to a request with a session id: it was not handled */
 };
 
@@ -220,8 +221,8 @@ void dgm_mcp_stdio_stop(struct mcp_session *s, bool at_once);
 void dgm_mcp_http_post(struct mcp_session *s, struct mcp_request *r, dgm_str message,
                        const struct mcp_send *send);
 void dgm_mcp_http_initialized(struct mcp_session *s); /* then dgm_mcp_start_initialized */
-void dgm_mcp_http_listen(struct mcp_session *s); /* 2025-11-25: GET, if the server has it */
-void dgm_mcp_http_on_stream_timer(void *session); /* opens it again */
+void dgm_mcp_http_listen(struct mcp_session *s);      /* 2025-11-25: GET, if the server has it */
+void dgm_mcp_http_on_stream_timer(void *session);     /* opens it again */
 /* No callback follows. */
 void dgm_mcp_http_drop(struct mcp_post *p, bool is_canceled);
 void dgm_mcp_http_stop(struct mcp_session *s, bool at_once);
@@ -230,7 +231,6 @@ static inline bool dgm_mcp_is_stdio(const struct mcp_session *s)
 {
     return s->mcp->config.argv != NULL;
 }
-
 
 /* ---- headers, tools ---------------------------------------------------------------------------------- */
 
@@ -287,14 +287,14 @@ struct dgm_mcp_call {
     dgm_loop_turn turn;
     uint64_t timeout_ms;
     size_t n_rounds, n_polls_failed;
-    bool counts;           /* in session->n_calls */
-    bool was_sent;         /* the server may have run the tool */
-    bool was_repeated;     /* after a refusal that says that it was not run */
+    bool counts;       /* in session->n_calls */
+    bool was_sent;     /* the server may have run the tool */
+    bool was_repeated; /* after a refusal that says that it was not run */
     bool is_freeing;
     /* rounds */
-    dgm_str request_state;       /* absent: none. In `round` */
-    const yyjson_val *requests;  /* inputRequests of this round; NULL: none. In `round` */
-    dgm_buf responses;           /* members of inputResponses */
+    dgm_str request_state;      /* absent: none. In `round` */
+    const yyjson_val *requests; /* inputRequests of this round; NULL: none. In `round` */
+    dgm_buf responses;          /* members of inputResponses */
     struct mcp_question *questions, **last_question;
     size_t n_questions;
     bool is_declined; /* one of the URLs of an error was not opened */
@@ -304,16 +304,15 @@ struct dgm_mcp_call {
     dgm_strs answered; /* keys of questions of the task; in `arena` */
 };
 
-void dgm_mcp_call_finish(dgm_mcp_call *c, const dgm_mcp_result *result,
-                         const dgm_mcp_error *error);
+void dgm_mcp_call_finish(dgm_mcp_call *c, const dgm_mcp_result *result, const dgm_mcp_error *error);
 void dgm_mcp_call_fail(dgm_mcp_call *c, dgm_code code, bool is_unknown, const char *fmt, ...)
     DGM_PRINTF(4, 5);
 void dgm_mcp_call_result(dgm_mcp_call *c, yyjson_val *result); /* of tools/call or a task */
 /* A request of this call; progress and questions belong to it. */
 void dgm_mcp_call_request(dgm_mcp_call *c, struct mcp_send *send);
 bool dgm_mcp_call_replied(dgm_mcp_call *c); /* first in on_reply */
-void dgm_mcp_call_again(dgm_mcp_call *c); /* waits for the session first */
-void dgm_mcp_call_alive(dgm_mcp_call *c); /* a sign of life: the time starts over */
+void dgm_mcp_call_again(dgm_mcp_call *c);   /* waits for the session first */
+void dgm_mcp_call_alive(dgm_mcp_call *c);   /* a sign of life: the time starts over */
 void dgm_mcp_call_progress(dgm_mcp_call *c, const yyjson_val *params);
 
 /* mcp_ask.c */

@@ -61,8 +61,8 @@ static void request_on_timer(void *arg)
     char message[200];
     snprintf(message, sizeof message, "MCP server %.*s: %s was not answered in time",
              DGM_P(s->mcp->config.name), r->method);
-    dgm_mcp_reply(r, &(struct mcp_reply){
-                         .error = {.code = DGM_UPSTREAM_TIMEOUT, .message = dgm_str_from(message)}});
+    dgm_mcp_reply(r, &(struct mcp_reply){.error = {.code = DGM_UPSTREAM_TIMEOUT,
+                                                   .message = dgm_str_from(message)}});
 }
 
 struct mcp_request *dgm_mcp_send(struct mcp_session *s, const struct mcp_send *send)

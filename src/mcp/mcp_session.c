@@ -144,7 +144,8 @@ void dgm_mcp_session_exited(struct mcp_session *s)
     else if (s->waiters)
         dgm_mcp_session_soon(s);
     else
-        dgm_timer_start(&s->timer, s->mcp->config.idle_ms); /* the failures are remembered so long */
+        dgm_timer_start(&s->timer,
+                        s->mcp->config.idle_ms); /* the failures are remembered so long */
 }
 
 /* Ends the transport: `exited` follows. */

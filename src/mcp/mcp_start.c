@@ -68,8 +68,7 @@ static void start_on_initialized(void *user, const struct mcp_reply *reply)
         return;
     if (!reply->result) {
         dgm_mcp_session_fail(s, reply->error.code ? reply->error.code : DGM_UNAVAILABLE,
-                             "initialize failed: %.*s",
-                             DGM_P(reply->error.message));
+                             "initialize failed: %.*s", DGM_P(reply->error.message));
         return;
     }
     dgm_str version = dgm_json_str_member(reply->result, "protocolVersion");
@@ -96,8 +95,7 @@ void dgm_mcp_start_initialized(struct mcp_session *s)
 {
     if (s->state != MCP_INITIALIZING)
         return;
-    dgm_mcp_http_listen(s);
-    dgm_mcp_session_ready(s);
+    dgm_mcp_http_listen(s); /* then it is ready */
 }
 
 static void start_initialize(struct mcp_session *s)

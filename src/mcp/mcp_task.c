@@ -16,9 +16,7 @@ static void task_read_interval(dgm_mcp_call *c, const yyjson_val *task)
     yyjson_val *v = dgm_json_get(task, DGM_STR("pollIntervalMs"));
     int64_t ms;
     if (v && dgm_json_int(v, &ms))
-        c->poll_ms = ms < MIN_POLL_MS   ? MIN_POLL_MS
-                     : ms > MAX_POLL_MS ? MAX_POLL_MS
-                                        : (uint64_t)ms;
+        c->poll_ms = ms < MIN_POLL_MS ? MIN_POLL_MS : ms > MAX_POLL_MS ? MAX_POLL_MS : (uint64_t)ms;
 }
 
 static void task_ended(dgm_mcp_call *c)
@@ -161,12 +159,12 @@ void dgm_mcp_task_poll(dgm_mcp_call *c)
     task_put_id(&params, c);
     if (has_answers)
         dgm_buf_printf(&params, ",\"inputResponses\":{%.*s}", DGM_P(dgm_buf_str(&c->responses)));
-    dgm_mcp_call_request(c, &(struct mcp_send){.method = has_answers ? "tasks/update" : "tasks/get",
-                                               .params = dgm_buf_str(&params),
-                                               .name = c->task_id,
-                                               .timeout_ms = c->mcp->config.start_ms,
-                                               .on_reply =
-                                                   has_answers ? task_on_update : task_on_get});
+    dgm_mcp_call_request(
+        c, &(struct mcp_send){.method = has_answers ? "tasks/update" : "tasks/get",
+                              .params = dgm_buf_str(&params),
+                              .name = c->task_id,
+                              .timeout_ms = c->mcp->config.start_ms,
+                              .on_reply = has_answers ? task_on_update : task_on_get});
     dgm_buf_done(&params);
 }
 

@@ -123,9 +123,9 @@ struct client {
     /* what to do */
     dgm_mcp_call_options call;
     const char *arguments;
-    dgm_mcp_action action;     /* the answer to every question */
-    const char *content;       /* of the answer */
-    bool cancels_on_ask;       /* instead of an answer */
+    dgm_mcp_action action; /* the answer to every question */
+    const char *content;   /* of the answer */
+    bool cancels_on_ask;   /* instead of an answer */
     bool cancels_on_progress;
     bool has_no_ask;
     uint64_t cancel_ms; /* 0: never */
@@ -201,8 +201,7 @@ static inline void client_on_tools(void *user, const dgm_mcp_tools *tools,
 static inline void client_list_there(void *arg)
 {
     struct client *c = arg;
-    dgm_mcp_list(c->mcp, c->loop, c->call.share_key,
-                 (dgm_mcp_tools_handler){client_on_tools, c});
+    dgm_mcp_list(c->mcp, c->loop, c->call.share_key, (dgm_mcp_tools_handler){client_on_tools, c});
 }
 
 static inline void client_list(struct client *c)
@@ -286,13 +285,13 @@ static inline void client_call_there(void *arg)
     struct client *c = arg;
     dgm_arena *a = dgm_arena_new();
     c->call.arguments = dgm_json_parse_trusted(a, dgm_str_from(c->arguments ? c->arguments : "{}"));
-    c->running = dgm_mcp_call_start(
-        c->mcp, c->loop, &c->call,
-        (dgm_mcp_call_handler){.on_result = client_on_result,
-                               .on_ask = c->has_no_ask ? NULL : client_on_ask,
-                               .on_progress = client_on_progress,
-                               .on_state = client_on_state,
-                               .user = c});
+    c->running =
+        dgm_mcp_call_start(c->mcp, c->loop, &c->call,
+                           (dgm_mcp_call_handler){.on_result = client_on_result,
+                                                  .on_ask = c->has_no_ask ? NULL : client_on_ask,
+                                                  .on_progress = client_on_progress,
+                                                  .on_state = client_on_state,
+                                                  .user = c});
     if (c->cancel_ms) {
         dgm_timer_init(c->loop, &c->timer, client_cancel_there, c);
         dgm_timer_start(&c->timer, c->cancel_ms);

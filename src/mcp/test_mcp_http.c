@@ -8,7 +8,8 @@
 #define SSE_ANSWER(body) HEAD("text/event-stream", CLOSE) body
 #define STATUS(line, body) "HTTP/1.1 " line "\r\nContent-Type: application/json\r\n" CLOSE body
 #define RESULT(id, members) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"result\":{" members "}}"
-#define ERROR(id, code) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"error\":{\"code\":" code ",\"message\":\"no\"}}"
+#define ERROR(id, code)                                                                            \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"error\":{\"code\":" code ",\"message\":\"no\"}}"
 #define TEXT(text) "\"content\":[{\"type\":\"text\",\"text\":\"" text "\"}]"
 #define DISCOVERED                                                                                 \
     {                                                                                              \
@@ -47,13 +48,17 @@ static void a_call_by_json_and_its_headers(void **state)
     static const struct script scripts[] = {
         DISCOVERED,
         {JSON_ANSWER(RESULT(
-             "2", "\"tools\":[" TOOL("d\xc3\xa4s",
-                                     "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":"
-                                     "\"string\",\"x-mcp-header\":\"Region\"},\"n\":{\"type\":"
-                                     "\"integer\",\"x-mcp-header\":\"N\"},\"skip\":{\"type\":"
-                                     "\"boolean\",\"x-mcp-header\":\"Skip\"}}}") ","
-                  TOOL("bad", "{\"type\":\"object\",\"properties\":{\"x\":{\"type\":\"number\","
-                              "\"x-mcp-header\":\"X\"}}}") "]")),
+             "2", "\"tools\":[" TOOL(
+                      "d\xc3\xa4s",
+                      "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":"
+                      "\"string\",\"x-mcp-header\":\"Region\"},\"n\":{\"type\":"
+                      "\"integer\",\"x-mcp-header\":\"N\"},\"skip\":{\"type\":"
+                      "\"boolean\",\"x-mcp-header\":\"Skip\"}}}") "," TOOL("bad",
+                                                                           "{\"type\":\"object\","
+                                                                           "\"properties\":{\"x\":{"
+                                                                           "\"type\":\"number\","
+                                                                           "\"x-mcp-header\":\"X\"}"
+                                                                           "}}") "]")),
          0, "tools/list", 0},
         {JSON_ANSWER(RESULT("3", TEXT("yes"))), 0, "tools/call", 0},
     };
@@ -81,10 +86,12 @@ static void a_call_by_json_and_its_headers(void **state)
 static void a_call_by_an_event_stream(void **state)
 {
     static const struct script scripts[] = {
-        DISCOVERED, TOOLS("2"),
-        {SSE_ANSWER(": hello\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
-                    "\"params\":{\"progressToken\":3,\"progress\":0.5}}\n\nevent: message\ndata: "
-                    RESULT("3", TEXT("streamed")) "\n\n"),
+        DISCOVERED,
+        TOOLS("2"),
+        {SSE_ANSWER(
+             ": hello\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+             "\"params\":{\"progressToken\":3,\"progress\":0.5}}\n\nevent: message\ndata: " RESULT(
+                 "3", TEXT("streamed")) "\n\n"),
          HOLD, "tools/call", 0},
     };
     struct client c = {0};
@@ -98,12 +105,13 @@ static void a_call_by_an_event_stream(void **state)
 static void a_mismatch_of_headers_reads_the_list_again(void **state)
 {
     static const struct script scripts[] = {
-        DISCOVERED, TOOLS("2"),
+        DISCOVERED,
+        TOOLS("2"),
         {STATUS("400 Bad Request", ERROR("3", "-32020")), 0, "tools/call", 0},
-        {JSON_ANSWER(RESULT("4", "\"tools\":[" TOOL("run",
-                                                    "{\"type\":\"object\",\"properties\":{\"a\":{"
-                                                    "\"type\":\"string\",\"x-mcp-header\":\"A\"}}"
-                                                    "}") "]")),
+        {JSON_ANSWER(
+             RESULT("4", "\"tools\":[" TOOL("run", "{\"type\":\"object\",\"properties\":{\"a\":{"
+                                                   "\"type\":\"string\",\"x-mcp-header\":\"A\"}}"
+                                                   "}") "]")),
          0, "tools/list", 0},
         {JSON_ANSWER(RESULT("5", TEXT("now"))), 0, "tools/call", 0},
     };
@@ -119,7 +127,8 @@ static void a_mismatch_of_headers_reads_the_list_again(void **state)
 static void a_canceled_call_closes_its_stream(void **state)
 {
     static const struct script scripts[] = {
-        DISCOVERED, TOOLS("2"),
+        DISCOVERED,
+        TOOLS("2"),
         {SSE_ANSWER("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
                     "\"progressToken\":3,\"progress\":1}}\n\n"),
          HOLD, "tools/call", 0},
@@ -141,7 +150,8 @@ static void a_redirect_within_the_origin_is_followed(void **state)
     static const struct script scripts[] = {
         {"HTTP/1.1 307 Temporary Redirect\r\nLocation: /mcp\r\nContent-Length: 0\r\n" CLOSE, 0,
          "POST /old", 0},
-        DISCOVERED, TOOLS("2"),
+        DISCOVERED,
+        TOOLS("2"),
     };
     struct client c = {0};
     (void)state;
@@ -277,8 +287,8 @@ static void a_flood_over_a_stream_ends(void **state)
 #define INITIALIZED(id, session)                                                                   \
     {                                                                                              \
         HEAD("text/event-stream", "Mcp-Session-Id: " session "\r\n" CLOSE)                         \
-        "data: " RESULT(id, "\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}}")  \
-            "\n\n",                                                                                \
+        "data: " RESULT(                                                                           \
+            id, "\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}}") "\n\n",      \
             0, "\"initialize\"", 0                                                                 \
     }
 #define ACCEPTED(on)                                                                               \
@@ -293,8 +303,12 @@ static void a_flood_over_a_stream_ends(void **state)
 static void an_old_server_has_a_session(void **state)
 {
     static const struct script scripts[] = {
-        NOT_MODERN, INITIALIZED("2", "abc"), ACCEPTED("notifications/initialized"), NO_STREAM,
-        TOOLS("3"), {JSON_ANSWER(RESULT("4", TEXT("old"))), 0, "tools/call", 0},
+        NOT_MODERN,
+        INITIALIZED("2", "abc"),
+        ACCEPTED("notifications/initialized"),
+        NO_STREAM,
+        TOOLS("3"),
+        {JSON_ANSWER(RESULT("4", TEXT("old"))), 0, "tools/call", 0},
         ACCEPTED("DELETE /mcp")};
     struct client c = {0};
     (void)state;
@@ -316,10 +330,16 @@ static void an_old_server_has_a_session(void **state)
 static void a_forgotten_session_is_opened_again(void **state)
 {
     static const struct script scripts[] = {
-        NOT_MODERN, INITIALIZED("2", "abc"), ACCEPTED("notifications/initialized"), NO_STREAM,
-        TOOLS("3"), {STATUS("404 Not Found", ""), 0, "tools/call", 0},
-        INITIALIZED("2", "def"), TOOLS("3"),
-        {JSON_ANSWER(RESULT("4", TEXT("again"))), 0, "tools/call", 0}, ACCEPTED("DELETE /mcp")};
+        NOT_MODERN,
+        INITIALIZED("2", "abc"),
+        ACCEPTED("notifications/initialized"),
+        NO_STREAM,
+        TOOLS("3"),
+        {STATUS("404 Not Found", ""), 0, "tools/call", 0},
+        INITIALIZED("2", "def"),
+        TOOLS("3"),
+        {JSON_ANSWER(RESULT("4", TEXT("again"))), 0, "tools/call", 0},
+        ACCEPTED("DELETE /mcp")};
     struct client c = {0};
     (void)state;
     http_start(&c, scripts, COUNT(scripts));
@@ -332,13 +352,19 @@ static void a_forgotten_session_is_opened_again(void **state)
 static void an_old_server_asks_on_the_stream_of_the_call(void **state)
 {
     static const struct script scripts[] = {
-        NOT_MODERN, INITIALIZED("2", "abc"), ACCEPTED("notifications/initialized"), NO_STREAM,
+        NOT_MODERN,
+        INITIALIZED("2", "abc"),
+        ACCEPTED("notifications/initialized"),
+        NO_STREAM,
         TOOLS("3"),
-        {HEAD("text/event-stream", CLOSE)
-         "data: {\"jsonrpc\":\"2.0\",\"id\":\"e\",\"method\":\"elicitation/create\",\"params\":{"
-         "\"message\":\"sure?\",\"requestedSchema\":{}}}\n\n",
+        {HEAD("text/event-stream", CLOSE) "data: "
+                                          "{\"jsonrpc\":\"2.0\",\"id\":\"e\",\"method\":"
+                                          "\"elicitation/create\",\"params\":{"
+                                          "\"message\":\"sure?\",\"requestedSchema\":{}}}\n\n",
          HOLD, "tools/call", 0},
-        ACCEPTED("\"id\":\"e\""), ACCEPTED("notifications/cancelled"), ACCEPTED("DELETE /mcp")};
+        ACCEPTED("\"id\":\"e\""),
+        ACCEPTED("notifications/cancelled"),
+        ACCEPTED("DELETE /mcp")};
     struct client c = {.content = "{\"x\":1}", .call.timeout_ms = 500};
     (void)state;
     http_start(&c, scripts, COUNT(scripts));
@@ -357,10 +383,14 @@ static void an_old_server_asks_on_the_stream_of_the_call(void **state)
 static void an_old_server_reports_changes_on_its_own_stream(void **state)
 {
     static const struct script scripts[] = {
-        NOT_MODERN, INITIALIZED("2", "abc"), ACCEPTED("notifications/initialized"),
+        NOT_MODERN,
+        INITIALIZED("2", "abc"),
+        ACCEPTED("notifications/initialized"),
         {SSE_ANSWER("data: {\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}\n\n"), HOLD,
          "GET /mcp", 0},
-        TOOLS("3"), ACCEPTED("\"id\":5,\"result\":{}"), ACCEPTED("DELETE /mcp")};
+        TOOLS("3"),
+        ACCEPTED("\"id\":5,\"result\":{}"),
+        ACCEPTED("DELETE /mcp")};
     struct client c = {0};
     (void)state;
     http_start(&c, scripts, COUNT(scripts));
@@ -374,9 +404,12 @@ static void an_old_server_reports_changes_on_its_own_stream(void **state)
 static void an_old_server_ends_a_stream_and_continues_it(void **state)
 {
     static const struct script scripts[] = {
-        NOT_MODERN, INITIALIZED("2", "abc"), ACCEPTED("notifications/initialized"),
+        NOT_MODERN,
+        INITIALIZED("2", "abc"),
+        ACCEPTED("notifications/initialized"),
         {SSE_ANSWER("data: " RESULT("4", TEXT("continued")) "\n\n"), 0, "Last-Event-ID: e7", 0},
-        NO_STREAM, TOOLS("3"),
+        NO_STREAM,
+        TOOLS("3"),
         {SSE_ANSWER("id: e7\nretry: 10\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n"), 0,
          "tools/call", 0},
         ACCEPTED("DELETE /mcp")};

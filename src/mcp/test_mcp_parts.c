@@ -117,8 +117,8 @@ static void annotations_of_parameters(void **state)
                                  &t),
                      DGM_OK);
     assert_int_equal(t.n_params, 2);
-    yyjson_val *arguments = dgm_json_parse_trusted(
-        a, DGM_STR("{\"o\":{\"in\":false},\"default\":\"\"}"));
+    yyjson_val *arguments =
+        dgm_json_parse_trusted(a, DGM_STR("{\"o\":{\"in\":false},\"default\":\"\"}"));
     assert_int_equal(dgm_mcp_param_headers(a, &t, arguments, &headers), 2);
     check_str(headers[0].name, "Mcp-Param-In");
     check_str(headers[0].value, "false");
@@ -172,8 +172,8 @@ static void results_become_parts(void **state)
     assert_int_equal(r.parts.at[1].kind, DGM_PART_DATA); /* unknown, and broken: as they are */
     assert_int_equal(r.parts.at[2].kind, DGM_PART_DATA);
     assert_non_null(r.structured);
-    assert_int_equal(
-        dgm_mcp_read_result(a, dgm_json_parse_trusted(a, DGM_STR("[]")), &r, &err), DGM_UNAVAILABLE);
+    assert_int_equal(dgm_mcp_read_result(a, dgm_json_parse_trusted(a, DGM_STR("[]")), &r, &err),
+                     DGM_UNAVAILABLE);
 }
 
 DGM_TEST_MAIN(dgm_test(names_have_the_characters_of_openai), dgm_test(names_stay_unique),

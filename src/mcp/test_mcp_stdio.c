@@ -7,8 +7,10 @@
 #define TEXT(text) "\"content\":[{\"type\":\"text\",\"text\":\"" text "\"}]"
 #define DISCOVER                                                                                   \
     {                                                                                              \
-        "server/discover", RESULT("\"resultType\":\"complete\",\"supportedVersions\":["            \
-                                  "\"2026-07-28\"],\"capabilities\":{\"tools\":{}}"), 0            \
+        "server/discover",                                                                         \
+            RESULT("\"resultType\":\"complete\",\"supportedVersions\":["                           \
+                   "\"2026-07-28\"],\"capabilities\":{\"tools\":{}}"),                             \
+            0                                                                                      \
     }
 #define NOT_MODERN                                                                                 \
     {                                                                                              \
@@ -17,9 +19,11 @@
     }
 #define INITIALIZE                                                                                 \
     {                                                                                              \
-        "\"initialize\"", RESULT("\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":" \
-                                 "{\"listChanged\":true}},\"serverInfo\":{\"name\":\"t\","         \
-                                 "\"version\":\"1\"}"), 0                                          \
+        "\"initialize\"",                                                                          \
+            RESULT("\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":"               \
+                   "{\"listChanged\":true}},\"serverInfo\":{\"name\":\"t\","                       \
+                   "\"version\":\"1\"}"),                                                          \
+            0                                                                                      \
     }
 #define TOOL(name) "{\"name\":\"" name "\",\"inputSchema\":{\"type\":\"object\"}}"
 #define TOOLS                                                                                      \
@@ -54,10 +58,13 @@ static const struct rule legacy[] = {
      "\"progress\":1,\"total\":4,\"message\":\"a quarter\"}}\n" RESULT(TEXT("old")),
      0},
 };
-static const struct rule silent_probe[] = {
-    {"server/discover", NULL, RULE_SILENT}, INITIALIZE, TOOLS, {"tools/call", RESULT(TEXT("late")), 0}};
+static const struct rule silent_probe[] = {{"server/discover", NULL, RULE_SILENT},
+                                           INITIALIZE,
+                                           TOOLS,
+                                           {"tools/call", RESULT(TEXT("late")), 0}};
 static const struct rule asks[] = {
-    DISCOVER, TOOLS,
+    DISCOVER,
+    TOOLS,
     {"\"requestState\":\"S2\"", RESULT(TEXT("done")), 0},
     {"\"requestState\":\"S1\"", RESULT("\"resultType\":\"input_required\",\"requestState\":\"S2\""),
      0},
@@ -69,27 +76,36 @@ static const struct rule asks[] = {
             "example.com/a\"}}}"),
      0}};
 static const struct rule asks_sampling[] = {
-    DISCOVER, TOOLS,
+    DISCOVER,
+    TOOLS,
     {"tools/call",
      RESULT("\"resultType\":\"input_required\",\"inputRequests\":{\"q\":{\"method\":\"sampling/"
             "createMessage\",\"params\":{}}}"),
      0}};
 static const struct rule asks_for_ever[] = {
-    DISCOVER, TOOLS,
+    DISCOVER,
+    TOOLS,
     {"tools/call",
      RESULT("\"resultType\":\"input_required\",\"inputRequests\":{\"q\":{\"method\":\"elicitation/"
             "create\",\"params\":{\"message\":\"m\",\"requestedSchema\":{}}}}"),
      0}};
 static const struct rule legacy_asks[] = {
-    NOT_MODERN, INITIALIZE, TOOLS,
+    NOT_MODERN,
+    INITIALIZE,
+    TOOLS,
     {"tools/call",
      "{\"jsonrpc\":\"2.0\",\"id\":\"e1\",\"method\":\"elicitation/create\",\"params\":{\"message\":"
      "\"sure?\",\"requestedSchema\":{\"type\":\"object\"}}}",
      0},
-    {"\"id\":\"e1\"", "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{" TEXT("wrong id") "}}\n{"
-     "\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{" TEXT("thanks") "}}", 0}};
+    {"\"id\":\"e1\"",
+     "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{" TEXT(
+         "wrong id") "}}\n{"
+                     "\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{" TEXT("thanks") "}}",
+     0}};
 static const struct rule legacy_urls[] = {
-    NOT_MODERN, INITIALIZE, TOOLS,
+    NOT_MODERN,
+    INITIALIZE,
+    TOOLS,
     {"tools/call",
      "{\"jsonrpc\":\"2.0\",\"id\":@ID,\"error\":{\"code\":-32042,\"message\":\"auth\",\"data\":{"
      "\"elicitations\":[{\"mode\":\"url\",\"elicitationId\":\"x\",\"message\":\"open\",\"url\":"
@@ -97,9 +113,11 @@ static const struct rule legacy_urls[] = {
      RULE_ONCE},
     {"tools/call", RESULT(TEXT("in")), 0}};
 static const struct rule tasks[] = {
-    DISCOVER, TOOLS,
+    DISCOVER,
+    TOOLS,
     {"tools/call",
-     RESULT("\"resultType\":\"task\",\"taskId\":\"T1\",\"status\":\"working\",\"pollIntervalMs\":20"),
+     RESULT(
+         "\"resultType\":\"task\",\"taskId\":\"T1\",\"status\":\"working\",\"pollIntervalMs\":20"),
      0},
     {"tasks/get",
      RESULT("\"resultType\":\"complete\",\"taskId\":\"T1\",\"status\":\"working\","
@@ -110,31 +128,41 @@ static const struct rule tasks[] = {
             "\"elicitation/create\",\"params\":{\"message\":\"which?\",\"requestedSchema\":{}}}}"),
      RULE_ONCE},
     {"tasks/update", RESULT("\"resultType\":\"complete\""), 0},
-    {"tasks/get", RESULT("\"taskId\":\"T1\",\"status\":\"completed\",\"result\":{" TEXT("ready") "}"),
-     0},
+    {"tasks/get",
+     RESULT("\"taskId\":\"T1\",\"status\":\"completed\",\"result\":{" TEXT("ready") "}"), 0},
 };
 static const struct rule failing_task[] = {
-    DISCOVER, TOOLS,
-    {"tools/call", RESULT("\"resultType\":\"task\",\"taskId\":\"T\",\"status\":\"working\","
-                          "\"pollIntervalMs\":1"), 0},
-    {"tasks/get", RESULT("\"taskId\":\"T\",\"status\":\"failed\",\"error\":{\"code\":-32000,"
-                         "\"message\":\"broken\"}"), 0}};
+    DISCOVER,
+    TOOLS,
+    {"tools/call",
+     RESULT("\"resultType\":\"task\",\"taskId\":\"T\",\"status\":\"working\","
+            "\"pollIntervalMs\":1"),
+     0},
+    {"tasks/get",
+     RESULT("\"taskId\":\"T\",\"status\":\"failed\",\"error\":{\"code\":-32000,"
+            "\"message\":\"broken\"}"),
+     0}};
 static const struct rule long_task[] = {
-    DISCOVER, TOOLS,
-    {"tools/call", RESULT("\"resultType\":\"task\",\"taskId\":\"T9\",\"status\":\"working\","
-                          "\"statusMessage\":\"go\",\"pollIntervalMs\":50"), 0},
+    DISCOVER,
+    TOOLS,
+    {"tools/call",
+     RESULT("\"resultType\":\"task\",\"taskId\":\"T9\",\"status\":\"working\","
+            "\"statusMessage\":\"go\",\"pollIntervalMs\":50"),
+     0},
     {"tasks/get", RESULT("\"taskId\":\"T9\",\"status\":\"working\",\"pollIntervalMs\":50"), 0}};
 static const struct rule dies[] = {DISCOVER, TOOLS, {"tools/call", NULL, RULE_EXIT}};
 static const struct rule dies_at_start[] = {{"server/discover", NULL, RULE_EXIT}};
 static const struct rule hangs[] = {DISCOVER, TOOLS, {"tools/call", NULL, RULE_SILENT}};
 static const struct rule progress_then_hangs[] = {
-    DISCOVER, TOOLS,
+    DISCOVER,
+    TOOLS,
     {"tools/call",
      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":@ID,"
      "\"progress\":1}}",
      0}};
 static const struct rule floods[] = {
-    DISCOVER, TOOLS,
+    DISCOVER,
+    TOOLS,
     {"tools/call", "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}",
      RULE_FLOOD}};
 static const struct rule garbage[] = {DISCOVER, TOOLS, {"tools/call", "garbage", RULE_FLOOD}};
@@ -151,12 +179,14 @@ static const struct rule only_new[] = {
      "\"supported\":[\"2099-01-01\"]}}}",
      0}};
 static const struct rule errors[] = {
-    DISCOVER, TOOLS,
+    DISCOVER,
+    TOOLS,
     {"tools/call",
      "{\"jsonrpc\":\"2.0\",\"id\":@ID,\"error\":{\"code\":-32602,\"message\":\"bad arguments\"}}",
      0}};
 static const struct rule changing[] = {
-    NOT_MODERN, INITIALIZE,
+    NOT_MODERN,
+    INITIALIZE,
     {"tools/list", RESULT("\"tools\":[" TOOL("one") "]"), RULE_ONCE},
     {"tools/list", RESULT("\"tools\":[" TOOL("one") "," TOOL("two") "]"), 0},
     {"tools/call",
@@ -178,15 +208,17 @@ static const struct rule subscribed[] = {
 
 #define SCRIPT(name)                                                                               \
     {                                                                                              \
-        #name, name, sizeof(name) / sizeof *(name)                                                 \
+#name, name, sizeof(name) / sizeof *(name)                                                 \
     }
 static const struct server_script scripts[] = {
-    SCRIPT(modern),       SCRIPT(legacy),       SCRIPT(silent_probe),        SCRIPT(asks),
-    SCRIPT(asks_sampling), SCRIPT(asks_for_ever), SCRIPT(legacy_asks),       SCRIPT(legacy_urls),
-    SCRIPT(tasks),        SCRIPT(failing_task), SCRIPT(long_task),           SCRIPT(dies),
-    SCRIPT(dies_at_start), SCRIPT(hangs),       SCRIPT(progress_then_hangs), SCRIPT(floods),
-    SCRIPT(garbage),      SCRIPT(long_line),    SCRIPT(stays),               SCRIPT(endless_list),
-    SCRIPT(same_cursor),  SCRIPT(only_new),     SCRIPT(errors),              SCRIPT(changing),
+    SCRIPT(modern),        SCRIPT(legacy),        SCRIPT(silent_probe),
+    SCRIPT(asks),          SCRIPT(asks_sampling), SCRIPT(asks_for_ever),
+    SCRIPT(legacy_asks),   SCRIPT(legacy_urls),   SCRIPT(tasks),
+    SCRIPT(failing_task),  SCRIPT(long_task),     SCRIPT(dies),
+    SCRIPT(dies_at_start), SCRIPT(hangs),         SCRIPT(progress_then_hangs),
+    SCRIPT(floods),        SCRIPT(garbage),       SCRIPT(long_line),
+    SCRIPT(stays),         SCRIPT(endless_list),  SCRIPT(same_cursor),
+    SCRIPT(only_new),      SCRIPT(errors),        SCRIPT(changing),
     SCRIPT(subscribed),
 };
 
@@ -247,8 +279,9 @@ static void the_new_revision_needs_no_handshake(void **state)
     c.arguments = "{\"x\":1}";
     c.call.call_id = DGM_STR("call-1");
     client_call(&c, "files__last_one");
-    check_seen(&c, "text hi\nraw AAEC (image/png)\nraw AAEC (audio/wav)\ntext t (text/plain) y.txt\n"
-                   "url https://example.com/z z\nis_error\n");
+    check_seen(&c,
+               "text hi\nraw AAEC (image/png)\nraw AAEC (audio/wav)\ntext t (text/plain) y.txt\n"
+               "url https://example.com/z z\nis_error\n");
     client_stop(&c);
     check_has(log_read(), "\"name\":\"last.one\",\"arguments\":{\"x\":1},\"_meta\":{\"io."
                           "modelcontextprotocol/protocolVersion\":\"2026-07-28\"");
@@ -267,7 +300,8 @@ static void an_old_server_is_initialized(void **state)
     check_seen(&c, "progress 1/4 a quarter\ntext old\n");
     check_has(client_log(&c), "not a JSON-RPC message: not JSON at all");
     client_stop(&c);
-    check_has(log_read(), "\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\"");
+    check_has(log_read(),
+              "\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\"");
     check_has(received, "\"id\":\"r\",\"error\":{\"code\":-32601");
     check_has(received, "\"id\":7,\"result\":{}");
     log_close();
@@ -413,7 +447,8 @@ static void an_old_server_asks_while_the_call_runs(void **state)
     client_call(&c, "run");
     check_seen(&c, "ask form sure? {\"type\":\"object\"}\ntext thanks\n");
     client_stop(&c);
-    check_has(log_read(), "\"id\":\"e1\",\"result\":{\"action\":\"accept\",\"content\":{\"ok\":true}}");
+    check_has(log_read(),
+              "\"id\":\"e1\",\"result\":{\"action\":\"accept\",\"content\":{\"ok\":true}}");
     client_start_script(&d, "legacy_asks");
     client_call(&d, "run");
     client_stop(&d);
@@ -431,7 +466,8 @@ static void an_old_server_wants_a_url_opened_first(void **state)
     client_stop(&c);
     client_start_script(&d, "legacy_urls");
     client_call(&d, "run");
-    check_has(client_seen(&d), "error 0: MCP server files: the URL that the tool needs was not opened");
+    check_has(client_seen(&d),
+              "error 0: MCP server files: the URL that the tool needs was not opened");
     client_stop(&d);
 }
 
@@ -482,7 +518,8 @@ static void a_canceled_task_is_canceled_at_the_server(void **state)
     client_start_script(&c, "long_task");
     client_call(&c, "run");
     check_seen(&c, "state\nprogress 0/0 go\ncanceled\n");
-    check_has(log_wait("tasks/cancel"), "\"method\":\"tasks/cancel\",\"params\":{\"taskId\":\"T9\"");
+    check_has(log_wait("tasks/cancel"),
+              "\"method\":\"tasks/cancel\",\"params\":{\"taskId\":\"T9\"");
     client_stop(&c);
     log_close();
 }

@@ -57,17 +57,39 @@ static dgm_str cut_text(dgm_str text, size_t most)
     return (dgm_str){text.p, most};
 }
 
+/* May it be written? Quoting is not paid for, so large values are not quoted. */
+static bool is_quotable(const yyjson_val *v)
+{
+    size_t n = dgm_json_run(v), bytes = 0;
+    if (n > DGM_MAX_QUOTED_BYTES)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        yyjson_val *at = dgm_schema_plain(v + i);
+        if (yyjson_is_str(at) || yyjson_is_raw(at))
+            bytes += dgm_json_str(at).n;
+    }
+    return bytes <= 8 * DGM_MAX_QUOTED_BYTES;
+}
+
 dgm_str dgm_schema_quote(dgm_schema_run *run, const yyjson_val *v)
 {
     if (!run->mistakes)
         return DGM_STR("");
-    if (dgm_json_run(v) > DGM_MAX_QUOTED_BYTES)
-        return dgm_str_from(dgm_json_type(v));
+    bool is_text = yyjson_is_str(dgm_schema_plain(v)), is_cut = false;
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_RECORD_BYTES);
-    dgm_json_put(&b, v);
-    dgm_str cut = cut_text(dgm_buf_str(&b), DGM_MAX_QUOTED_BYTES);
-    dgm_str text = dgm_arena_printf(run->arena, "%.*s%s", DGM_P(cut), cut.n < b.n ? "..." : "");
+    if (is_text) {
+        dgm_str text = cut_text(dgm_json_str(v), DGM_MAX_QUOTED_BYTES);
+        is_cut = text.n < dgm_json_str(v).n;
+        dgm_json_put_str(&b, text);
+    } else if (is_quotable(v)) {
+        dgm_json_put(&b, v);
+    } else {
+        dgm_buf_add_str(&b, dgm_str_from(dgm_json_type(v)));
+    }
+    dgm_str cut = cut_text(dgm_buf_str(&b), is_text ? SIZE_MAX : DGM_MAX_QUOTED_BYTES);
+    is_cut |= cut.n < b.n;
+    dgm_str text = dgm_arena_printf(run->arena, "%.*s%s", DGM_P(cut), is_cut ? "..." : "");
     dgm_buf_done(&b);
     return text;
 }

@@ -95,6 +95,16 @@ static void lists_and_members_report_their_place(void **state)
                    "{\"a\":1,\"b\":2}", "unknown member \"b\"");
 }
 
+static void long_texts_are_cut(void **state)
+{
+    char x[200], value[210], want[400];
+    (void)state;
+    memset(x, 'x', sizeof x);
+    snprintf(value, sizeof value, "\"%.199s\"", x);
+    snprintf(want, sizeof want, "expected null or 1, got \"%.120s\"...", x);
+    check_mistakes("{\"enum\":[null,1]}", value, want);
+}
+
 static void at_most_eight_mistakes_are_reported(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -299,7 +309,7 @@ static void patterns_mean_what_ecma_says(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(mistakes_read_like_sentences), dgm_test(alternatives_report_why_each_fails),
-              dgm_test(lists_and_members_report_their_place),
+              dgm_test(lists_and_members_report_their_place), dgm_test(long_texts_are_cut),
               dgm_test(at_most_eight_mistakes_are_reported),
               dgm_test(older_drafts_have_their_meaning),
               dgm_test(invalid_schemas_are_refused_with_their_place),

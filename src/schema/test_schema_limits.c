@@ -123,7 +123,6 @@ static void large_numbers_end(void **state)
 
 static void objects_in_another_order_are_paid_for(void **state)
 {
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_buf up, down;
     dgm_err err = {0};
     const int n = 20000;
@@ -140,6 +139,25 @@ static void objects_in_another_order_are_paid_for(void **state)
     assert_int_equal(check_text(dgm_buf_str(&up), dgm_buf_str(&down), &err), DGM_TOO_LARGE);
     dgm_buf_done(&up);
     dgm_buf_done(&down);
+}
+
+/* Mistakes quote the value; alternatives in alternatives do so many times. */
+static void long_values_are_not_copied_into_mistakes(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str value = repeated(a, "[\"", "a", (size_t)4 << 20, "\"]");
+    dgm_str schema = DGM_STR("{\"const\":1}");
+    dgm_err err = {0};
+    (void)state;
+    for (int i = 0; i < 5; i++) /* 4^5 leaves, each with a mistake */
+        schema = dgm_arena_printf(a, "{\"anyOf\":[%.*s,%.*s,%.*s,%.*s]}", DGM_P(schema),
+                                  DGM_P(schema), DGM_P(schema), DGM_P(schema));
+    schema =
+        dgm_arena_printf(a, "{\"allOf\":[%.*s,{\"items\":%.*s}]}", DGM_P(schema), DGM_P(schema));
+    assert_int_equal(check_text(schema, value, &err), DGM_BAD_PARAMS);
+    assert_non_null(strstr(err.msg, "does not fit any of 4 alternatives"));
+    assert_int_equal(check_text(DGM_STR("{\"const\":1}"), value, &err), DGM_BAD_PARAMS);
+    assert_string_equal(err.msg, "expected 1, got an array");
 }
 
 static void schemas_have_limits(void **state)
@@ -178,5 +196,6 @@ static void the_deepest_values_can_be_checked(void **state)
 DGM_TEST_MAIN(dgm_test(references_to_themselves_end), dgm_test(patterns_that_explode_end),
               dgm_test(all_patterns_of_a_check_share_its_steps),
               dgm_test(large_values_of_simple_schemas_pass), dgm_test(large_numbers_end),
-              dgm_test(objects_in_another_order_are_paid_for), dgm_test(schemas_have_limits),
+              dgm_test(objects_in_another_order_are_paid_for),
+              dgm_test(long_values_are_not_copied_into_mistakes), dgm_test(schemas_have_limits),
               dgm_test(the_deepest_values_can_be_checked))

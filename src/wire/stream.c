@@ -262,7 +262,8 @@ static void stream_open_decoder(dgm_stream *s, const dgm_codec *from)
     if (to->builds_messages && !from->builds_messages && s->o.form == DGM_FORM_EVENTS)
         s->fold = dgm_canon_fold_new(DGM_MAX_SNAPSHOT_BYTES);
     if (!to->builds_messages && !to->own_snapshots && s->encoder)
-        s->snapshots = dgm_snapshots_new(s->o.params.mint);
+        s->snapshots = dgm_snapshots_new(s->o.params.mint, to->format == DGM_FORMAT_RESPONSES ||
+                                                               to->format == DGM_FORMAT_AI_SDK);
     if (s->fold || s->snapshots)
         s->input.on_event = stream_on_event;
 }

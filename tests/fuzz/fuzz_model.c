@@ -44,11 +44,14 @@ static dgm_code on_call(void *arg, const dgm_model_call *call)
     return DGM_OK;
 }
 
-static void feed(dgm_model_answer *m, dgm_frames *frames)
+/* False: the framing is wrong, and nothing more is read. */
+static bool feed(dgm_model_answer *m, dgm_frames *frames)
 {
     dgm_frames_item item;
-    while (!dgm_frames_next(frames, &item, NULL) && item.text.p)
+    dgm_code rc;
+    while (!(rc = dgm_frames_next(frames, &item, NULL)) && item.text.p)
         (void)dgm_model_answer_feed(m, &item, NULL);
+    return !rc;
 }
 
 static void read_answer(dgm_arena *a, dgm_model_api api, dgm_str bytes, size_t cut,
@@ -65,11 +68,15 @@ static void read_answer(dgm_arena *a, dgm_model_api api, dgm_str bytes, size_t c
     dgm_buf_init(&ret->all, SIZE_MAX);
     dgm_frames_init(&frames, false);
     dgm_frames_feed(&frames, bytes.p, cut);
-    feed(m, &frames);
-    dgm_frames_feed(&frames, bytes.p + cut, bytes.n - cut);
-    feed(m, &frames);
-    dgm_frames_end(&frames);
-    feed(m, &frames);
+    bool is_fine = feed(m, &frames);
+    if (is_fine) {
+        dgm_frames_feed(&frames, bytes.p + cut, bytes.n - cut);
+        is_fine = feed(m, &frames);
+    }
+    if (is_fine) {
+        dgm_frames_end(&frames);
+        (void)feed(m, &frames);
+    }
     dgm_frames_done(&frames);
     (void)dgm_model_answer_end(m, NULL);
     const dgm_model_result *result = dgm_model_answer_result(m);

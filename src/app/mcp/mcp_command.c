@@ -29,8 +29,8 @@ static void command_on_log(void *user, dgm_str text)
 static dgm_config *load_config(const dgm_cli_line *line)
 {
     const char *file = dgm_cli_get(line, "config");
-    dgm_config *c = dgm_config_load(
-        &(dgm_config_source){.file = file ? file : dgm_config_default_file()});
+    dgm_config *c =
+        dgm_config_load(&(dgm_config_source){.file = file ? file : dgm_config_default_file()});
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     for (size_t i = 0; i < c->n_findings; i++) {
@@ -249,7 +249,8 @@ static void print_result(const dgm_mcp_result *r)
     }
 }
 
-static int call_tool(struct command *c, dgm_mcp_work *w, const char *tool, const dgm_json *arguments)
+static int call_tool(struct command *c, dgm_mcp_work *w, const char *tool,
+                     const dgm_json *arguments)
 {
     w->on_ask = command_on_ask;
     w->user = c;

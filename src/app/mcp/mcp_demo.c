@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/limits.h"
-#include "json/json.h"
 #include "wire/jsonrpc/jsonrpc.h"
+#include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,11 +38,17 @@ static const struct unit {
     const char *name, *kind;
     double factor, offset;
 } units[] = {
-    {"m", "length", 1, 0},       {"km", "length", 1000, 0},    {"mile", "length", 1609.344, 0},
-    {"ft", "length", 0.3048, 0}, {"inch", "length", 0.0254, 0}, {"kg", "weight", 1, 0},
-    {"g", "weight", 0.001, 0},   {"lb", "weight", 0.45359237, 0},
+    {"m", "length", 1, 0},
+    {"km", "length", 1000, 0},
+    {"mile", "length", 1609.344, 0},
+    {"ft", "length", 0.3048, 0},
+    {"inch", "length", 0.0254, 0},
+    {"kg", "weight", 1, 0},
+    {"g", "weight", 0.001, 0},
+    {"lb", "weight", 0.45359237, 0},
     {"oz", "weight", 0.028349523125, 0},
-    {"K", "temperature", 1, 0},  {"C", "temperature", 1, 273.15},
+    {"K", "temperature", 1, 0},
+    {"C", "temperature", 1, 273.15},
     {"F", "temperature", 5.0 / 9, 459.67 * 5 / 9},
 };
 
@@ -139,20 +145,23 @@ static void demo_answer(dgm_buf *b, dgm_arena *a, const dgm_rpc *rpc)
         demo_call(b, a, rpc);
     } else if (dgm_str_is(rpc->method, "tools/list")) {
         dgm_rpc_put_result(b, rpc->id);
-        dgm_buf_printf(b, "{\"resultType\":\"complete\",\"ttlMs\":3600000,\"cacheScope\":"
-                          "\"public\",\"tools\":[%s]}",
+        dgm_buf_printf(b,
+                       "{\"resultType\":\"complete\",\"ttlMs\":3600000,\"cacheScope\":"
+                       "\"public\",\"tools\":[%s]}",
                        tools);
     } else if (dgm_str_is(rpc->method, "server/discover")) {
         dgm_rpc_put_result(b, rpc->id);
-        dgm_buf_printf(b, "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
-                          "\"capabilities\":{\"tools\":{}},\"ttlMs\":3600000,\"cacheScope\":"
-                          "\"public\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":"
-                          "\"dragoman-demo\",\"version\":\"%s\"}}}",
+        dgm_buf_printf(b,
+                       "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
+                       "\"capabilities\":{\"tools\":{}},\"ttlMs\":3600000,\"cacheScope\":"
+                       "\"public\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":"
+                       "\"dragoman-demo\",\"version\":\"%s\"}}}",
                        dgm_version());
     } else if (dgm_str_is(rpc->method, "initialize")) {
         dgm_rpc_put_result(b, rpc->id);
-        dgm_buf_printf(b, "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},"
-                          "\"serverInfo\":{\"name\":\"dragoman-demo\",\"version\":\"%s\"}}",
+        dgm_buf_printf(b,
+                       "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},"
+                       "\"serverInfo\":{\"name\":\"dragoman-demo\",\"version\":\"%s\"}}",
                        dgm_version());
     } else if (dgm_str_is(rpc->method, "ping")) {
         dgm_rpc_put_result(b, rpc->id);

@@ -404,9 +404,12 @@ static void check_mcp(loader *l)
     dgm_config *c = l->config;
     const dgm_at *list = DGM_AT_LIT(NULL, "mcp");
     const dgm_config_doc *doc = c->mcp.n ? said(l, list).doc : NULL;
+    bool is_map = doc && yyjson_is_obj(dgm_json_get(doc->root, DGM_STR("mcp")));
     for (size_t i = 0; i < c->mcp.n; i++) {
         dgm_config_mcp *m = &c->mcp.at[i];
         const dgm_at *at = DGM_AT_I(list, i);
+        if (!m->name.n && is_map)
+            continue; /* its key is invalid, or it is not an object: that was reported */
         if (!m->cwd.n && doc && doc->folder.n)
             m->cwd = doc->folder;
         if (!m->name.n)

@@ -143,10 +143,10 @@ typedef enum dgm_config_share {
 
 typedef struct dgm_config_mcp {
     dgm_str name;
-    dgm_strs command;       /* or url */
-    const dgm_json *env;    /* an object of texts; NULL: none */
-    dgm_strs inherit_env;   /* names; ["all"]: every variable */
-    dgm_str cwd;            /* absent: the folder of the file */
+    dgm_strs command;     /* or url */
+    const dgm_json *env;  /* an object of texts; NULL: none */
+    dgm_strs inherit_env; /* names; ["all"]: every variable */
+    dgm_str cwd;          /* absent: the folder of the file */
     dgm_str url;
     const dgm_json *headers; /* an object of texts; NULL: none */
     dgm_str token_env;

@@ -286,7 +286,8 @@ static const dgm_config_format media_type = {"^[^/,]+/[^,]+$", "a media type lik
                                              is_media_type};
 static const dgm_config_format mcp_name = {
     "^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$",
-    "letters and digits, with a single dash or underscore between them, at most 32", dgm_mcp_is_name};
+    "letters and digits, with a single dash or underscore between them, at most 32",
+    dgm_mcp_is_name};
 static const dgm_config_format some_text = {"^.", "some text", is_not_empty};
 
 /* ---- cards: A2A 1.0's own names ------------------------------------------------------------------------- */

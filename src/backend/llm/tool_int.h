@@ -27,7 +27,7 @@ typedef struct dgm_tool_settings {
          .about = "what it does and when to use it, for the model"},                               \
         {"parameters", DGM_SETTING_JSON, offsetof(T, m.parameters), .def = "an empty object",      \
          .about = "a JSON Schema (draft 2020-12) of the arguments. A call with other arguments "   \
-                  "is not made; the model reads what is wrong"},                                 \
+                  "is not made; its result reports what is wrong"},                                \
         {"timeout",                                                                                \
          DGM_SETTING_NUMBER,                                                                       \
          offsetof(T, m.timeout),                                                                   \

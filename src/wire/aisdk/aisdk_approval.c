@@ -71,18 +71,10 @@ void dgm_aisdk_approval_chunk(struct aisdk_decoder *d, yyjson_val *v)
         .tool = c ? c->name : DGM_STR("unknown"),
         .arguments = dgm_approval_arguments(d->r->arena, c ? c->arguments : (dgm_str){0}),
         .call_id = call};
-    dgm_approval_requests one = {&request, 1};
-    dgm_member metadata = {DGM_STR(DGM_INTERRUPT_APPROVAL),
-                           dgm_approval_request_data(d->r->arena, &request)};
     if (c)
         c->by_agent = true; /* the client does not run it */
     d->approvals.at = dgm_list_grow(a, d->approvals.at, d->approvals.n, sizeof *d->approvals.at);
-    d->approvals.at[d->approvals.n++] = (dgm_canon_interrupt){
-        .id = dgm_arena_dup(a, id),
-        .reason = DGM_STR("tool_call"),
-        .message = dgm_approval_question(a, &one),
-        .tool_call_id = dgm_arena_dup(a, call),
-        .metadata = dgm_json_copy(a, dgm_json_object(d->r->arena, &metadata, 1))};
+    d->approvals.at[d->approvals.n++] = dgm_interrupt_of_approval(a, id, (dgm_str){0}, &request);
 }
 
 /* The texts of our own questions are in the metadata of the end. */

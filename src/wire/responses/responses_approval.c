@@ -75,15 +75,9 @@ void dgm_responses_in_approval(struct responses_decoder *d, const yyjson_val *it
         .tool = dgm_json_str_member(item, "name"),
         .arguments = dgm_approval_arguments(d->r->arena, arguments),
     };
-    dgm_approval_requests one = {&request, 1};
-    dgm_member metadata = {DGM_STR(DGM_INTERRUPT_APPROVAL),
-                           dgm_approval_request_data(d->r->arena, &request)};
     d->approvals.at = dgm_list_grow(a, d->approvals.at, d->approvals.n, sizeof *d->approvals.at);
-    d->approvals.at[d->approvals.n++] = (dgm_canon_interrupt){
-        .id = dgm_arena_dup(a, interrupt_id(id)),
-        .reason = DGM_STR("confirmation"),
-        .message = dgm_approval_question(a, &one),
-        .metadata = dgm_json_copy(a, dgm_json_object(d->r->arena, &metadata, 1))};
+    d->approvals.at[d->approvals.n++] =
+        dgm_interrupt_of_approval(a, interrupt_id(id), (dgm_str){0}, &request);
 }
 
 /* ---- requests --------------------------------------------------------------------------------------------------------- */
