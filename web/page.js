@@ -1,7 +1,9 @@
 // The page: the agent, the conversation, the answer that is being streamed.
 import { A2AError, Client, is_over, is_waiting, text_of } from "./a2a.js";
 import { patched, thread_events } from "./agui.js";
-import { make, Turn } from "./turn.js";
+import { label_of } from "./ask.js";
+import { make } from "./make.js";
+import { Turn } from "./turn.js";
 
 const $ = (id) => document.getElementById(id);
 const talk = $("talk"), words = $("words"), send = $("send"), cancel = $("cancel");
@@ -82,13 +84,24 @@ function set_busy(busy) {
 
 async function say(text) {
   if (!text.trim() || !client || send.disabled) return;
-  user_says(text);
   words.value = "";
   grow();
-  const message = { messageId: crypto.randomUUID?.() ?? `m-${Date.now()}-${Math.random()}`, role: "ROLE_USER", parts: [{ text }] };
+  await submit([{ text }], text);
+}
+
+// The answer to a question, by its buttons. The stream of the question may not have been closed yet.
+async function answer(parts, label) {
+  while (send.disabled) await pause(50);
+  await submit(parts, label);
+}
+
+async function submit(parts, label) {
+  turn?.close_question();
+  user_says(label);
+  const message = { messageId: crypto.randomUUID?.() ?? `m-${Date.now()}-${Math.random()}`, role: "ROLE_USER", parts };
   if (kept.context) message.contextId = kept.context;
   if (kept.task) message.taskId = kept.task;
-  const t = new Turn(talk, Boolean(message.taskId));
+  const t = new Turn(talk, answer, Boolean(message.taskId));
   turns.set(message.messageId, t);
   await follow(t, "SendStreamingMessage", { message });
 }
@@ -192,17 +205,17 @@ async function recall() {
   let t;
   show_state(kept.state);
   for (const task of list.tasks.reverse()) {
-    t = new Turn(talk);
+    t = new Turn(talk, answer);
     for (const m of task.history ?? []) {
       if (m.role === "ROLE_USER") {
-        user_says(text_of(m));
+        user_says(label_of(m));
         turns.set(m.messageId, t);
       }
       else if (text_of(m)) talk.append(make("article", { class: "agent" }, make("div", { class: "asks" }, text_of(m))));
     }
     talk.append(t.box); // behind the messages
     t.take({ event: { task } });
-    if (is_waiting(t.state)) keep({ task: t.task });
+    if (is_waiting(t.state)) keep({ task: (turn = t).task });
     else if (!is_over(t.state)) follow(t, "SubscribeToTask", { id: task.id });
   }
   if (t && (is_over(t.state) || is_waiting(t.state))) {

@@ -1,21 +1,17 @@
 // One answer of the agent on the page. What it is doing (activity) and what it says (answer) are apart: a
 // progress text is never part of the answer.
 import { is_over, is_waiting, text_of } from "./a2a.js";
-
-const make = (name, attributes = {}, ...children) => {
-  const e = document.createElement(name);
-  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
-  e.append(...children);
-  return e;
-};
-export { make };
+import { controls_of, question_of } from "./ask.js";
+import { make } from "./make.js";
 
 const WORDS = { COMPLETED: "", FAILED: "failed", CANCELED: "canceled", REJECTED: "rejected" };
 
 export class Turn {
   // continues: it answers a message to a task that was there, whose snapshot comes first
-  constructor(talk, continues = false) {
+  // answer(parts, label): sends the user's answer to a question
+  constructor(talk, answer, continues = false) {
     this.talk = talk;
+    this.answer_with = answer;
     this.continues = continues;
     this.box = make("article", { class: "agent", "aria-label": "Agent" });
     this.activity = make("div", { class: "activity", role: "status" });
@@ -87,7 +83,7 @@ export class Turn {
     this.state = status.state;
     const said = text_of(status.message);
     if (is_over(this.state)) this.end(said, metadata);
-    else if (is_waiting(this.state)) this.ask(said);
+    else if (is_waiting(this.state)) this.ask(status.message);
     else this.doing(indicator_of(status.message) || said || "Working");
   }
 
@@ -104,9 +100,15 @@ export class Turn {
     if (WORDS[name]) this.before(make("div", { class: "outcome" }, WORDS[name]));
   }
 
-  ask(said) {
+  ask(message) {
     this.doing("");
-    this.before(make("div", { class: "asks" }, said || "The agent needs an answer to go on."));
+    this.before(make("div", { class: "asks" }, text_of(message) || question_of(message) || "The agent needs an answer to go on."));
+    for (const e of controls_of(message, this.answer_with)) this.before(e);
+  }
+
+  // The question was answered: its buttons are of no use any more.
+  close_question() {
+    for (const b of this.box.querySelectorAll(".controls button")) b.disabled = true;
   }
 
   fail(why) {

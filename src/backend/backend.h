@@ -40,6 +40,9 @@ typedef struct dgm_run_input {
     /* The process before this one had started this run, with this message; how far the agent came is known only by what
      * it has stored with `remember`. `task` then contains what the run had emitted. Only agents with can_resume. */
     bool is_resumed;
+    /* Of a resumed run: the messages that it had accepted while it worked (dgm_backend.message), oldest first. `task`
+     * has them in its history, too. The agent compares messageIds with what it has stored: the others are new to it. */
+    dgm_messages accepted;
 } dgm_run_input;
 
 /* How a run went wrong, for the operator. */
@@ -51,6 +54,30 @@ typedef struct dgm_run_fault {
 
 /* What a stored text belongs to: this task, or all tasks of this agent in this context (of this owner). */
 typedef enum dgm_run_scope { DGM_RUN_TASK, DGM_RUN_CONTEXT } dgm_run_scope;
+
+/* A message to another agent of this server. Copied. */
+typedef struct dgm_run_invocation {
+    dgm_str agent; /* its id */
+    /* Role user. messageId: must be set, and identifies the invocation. The same message again, also after a restart,
+     * follows the task that it created, from its first record. taskId: of a task that this agent was invoked with before
+     * and that waits for input; absent: a new task. contextId: absent: that of the run, or, if the agent invokes
+     * itself, the id of the run's task. */
+    const dgm_message *message;
+    const dgm_json *metadata; /* of the request; may be NULL */
+} dgm_run_invocation;
+
+typedef struct dgm_run_invoked dgm_run_invoked;
+
+/* Both are called later, on the loop of the run, and not after the run has ended. */
+typedef struct dgm_run_invoked_handler {
+    /* Every record of the invoked task in order: first its `task`, or one `message` if the agent answers without a
+     * task. The event is valid until the callback returns. */
+    void (*on_event)(void *arg, const dgm_event *event);
+    /* Once, last: its turn is over. state: terminal, or input-required or auth-required (answer with a message that has
+     * the taskId); completed after a Message. error: NULL unless there is no task; then state is unknown. */
+    void (*on_end)(void *arg, dgm_task_state state, const dgm_err *error);
+    void *arg;
+} dgm_run_invoked_handler;
 
 /* What the core does for it. */
 typedef struct dgm_run_ops {
@@ -79,14 +106,28 @@ typedef struct dgm_run_ops {
     /* The agent failed: a warning in the operator's log, with the task's id. Before end. May be NULL. */
     void (*fault)(dgm_run *run, const dgm_run_fault *fault);
     /* Stores a text for later runs, durably, in place of the one before; stored() comes later, on the loop, and may be NULL.
-     * No client sees an event that is emitted after this call before the text is stored. At most DGM_MAX_NOTE_BYTES. The
-     * member may be NULL: then nothing is stored. */
+     * The text is stored after all events that were emitted before this call, and no client sees an event that is
+     * emitted after this call before the text is stored. At most DGM_MAX_RUN_NOTE_BYTES: a longer one is not stored, and
+     * stored() reports DGM_TOO_LARGE. The member may be NULL: then nothing is stored. */
     void (*remember)(dgm_run *run, dgm_run_scope scope, dgm_str text,
                      void (*stored)(void *arg, dgm_code code), void *arg);
     /* Finds the stored text and passes it to found(), later, on the loop, once; the text is absent if nothing is stored.
      * Neither callback comes after the run has ended. The member may be NULL: then there is no stored text. */
     void (*recall)(dgm_run *run, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
                    void *arg);
+    /* Calls done() later, on the loop, when everything that was emitted and remembered before this call is on the disk:
+     * survives the loss of power. code: not DGM_OK if the store has failed. Not after the run has ended. The member may
+     * be NULL: then nothing is stored. */
+    void (*commit)(dgm_run *run, void (*done)(void *arg, dgm_code code), void *arg);
+    /* Sends a message to another agent of this server, as the same owner, as a task of its own. The message names this
+     * run's task in its metadata (DGM_META_PARENT_TASK). If this run is canceled, the invoked task is canceled; if it
+     * ends, the invoked task goes on. Refused: an unknown agent; a canceled run; more than DGM_MAX_INVOKE_DEPTH tasks, one invoked by the
+     * other; more than DGM_MAX_INVOKED at a time. May be NULL: there are no other agents. */
+    dgm_code (*invoke)(dgm_run *run, const dgm_run_invocation *what,
+                       const dgm_run_invoked_handler *handler, dgm_run_invoked **ret_invoked,
+                       dgm_err *err);
+    /* Asks the invoked agent to stop; on_end comes as always. Not after on_end. */
+    void (*cancel_invoked)(dgm_run_invoked *invoked);
 } dgm_run_ops;
 
 /* The head of every run; the core's has more behind it, a test's its own. */
@@ -106,6 +147,17 @@ struct dgm_run {
  * working_message). */
 typedef enum dgm_reply { DGM_REPLY_AUTO, DGM_REPLY_MESSAGE, DGM_REPLY_TASK } dgm_reply;
 
+/* An agent of this server, as others see it. */
+typedef struct dgm_agent_peer {
+    dgm_str id, name, description; /* name and description: of its card; may be empty */
+} dgm_agent_peer;
+
+/* An MCP server of the configuration. */
+typedef struct dgm_agent_mcp {
+    dgm_str name;
+    struct dgm_mcp *server; /* mcp/mcp.h; NULL: the configuration is only checked */
+} dgm_agent_mcp;
+
 typedef struct dgm_agent_options {
     dgm_reply reply;
     bool omit_final_text;    /* final_text: omit */
@@ -114,6 +166,14 @@ typedef struct dgm_agent_options {
     dgm_strs secret_env;     /* variables that hold callers' tokens: not for programs */
     /* Private addresses that requests may go to although callers, cards or agents named them. Lives as long as the agent. */
     dgm_address_ranges outbound_allow;
+    dgm_str
+        folder; /* relative paths of the settings count from here; empty: where the program runs */
+    /* All agents of the server, for agents that invoke others. Lives as long as the agent. */
+    const dgm_agent_peer *peers;
+    size_t n_peers;
+    /* The MCP servers of the configuration. Lives as long as the agent. */
+    const dgm_agent_mcp *mcp;
+    size_t n_mcp;
 } dgm_agent_options;
 
 /* ---- settings of a type ---------------------------------------------------------------------------------- */
@@ -125,7 +185,12 @@ typedef enum dgm_setting_kind {
     DGM_SETTING_CHOICE,  /* int: which of `choices`, "a|b|c"; of "false|true" also JSON's */
     DGM_SETTING_COMMAND, /* const dgm_json *: a text, or a list of texts, not empty */
     DGM_SETTING_ENV,     /* const dgm_json *: an object of texts; 80 and true count as text */
-    DGM_SETTING_NAMES /* const dgm_json *: a list of names, or the text `choices` for all of them */
+    /* const dgm_json *: a list of names, or one of the texts `choices`, "a|b"; "": only a list */
+    DGM_SETTING_NAMES,
+    DGM_SETTING_OBJECT, /* an object with the settings `of`, whose offsets count in the same struct */
+    DGM_SETTING_LIST, /* const dgm_json *: a list, at most `max`, of objects with the settings `of` */
+    DGM_SETTING_VARIANTS, /* const dgm_json *: likewise; each entry is a text, or an object with one of `of` */
+    DGM_SETTING_JSON /* const dgm_json *: any object */
 } dgm_setting_kind;
 
 /* A row of the table that reading, the JSON Schema and the documentation use. */
@@ -138,12 +203,15 @@ typedef struct dgm_setting {
     const char *def;   /* as the documentation has it */
     const char *about; /* one sentence; `code` in backticks */
     bool required;
+    const struct dgm_setting *of; /* ends with a row of zeros */
 } dgm_setting;
 
 /* One mistake in an agent's settings. */
 typedef struct dgm_setting_fault {
     const dgm_at *at; /* in the settings; for one that is missing, its own place */
     bool is_unknown;  /* there is no setting of this name */
+    const dgm_setting
+        *rows; /* if it is unknown: the settings that are known at its place; NULL: none */
     bool is_missing;
     const char *what, *todo; /* todo: may be empty */
 } dgm_setting_fault;
@@ -172,6 +240,13 @@ typedef struct dgm_backend {
     void (*start)(void *agent, dgm_run *run); /* on run->loop; must not block */
     /* On run->loop; may be NULL: then it is ended for it. Not after the run has ended. */
     void (*cancel)(void *agent, dgm_run *run);
+    /* A message to the task while it works (steering). True: the run accepts it: it becomes part of the task's history,
+     * stored before any event that is emitted after this call, and its caller follows the task from there on. False: it
+     * waits for the next turn. The agent copies what it needs, and neither emits nor ends in here: it goes on later, at
+     * its next step. On run->loop; not before start() has returned, not after cancel() and not after the run has
+     * emitted a terminal or interrupted state. May be NULL: messages wait. */
+    bool (*message)(void *agent, dgm_run *run, const dgm_message *message,
+                    const dgm_json *metadata);
     /* The card's skills and texts for this type, as members of an A2A 1.0 card (JSON object text). */
     const char *card;
 } dgm_backend;

@@ -18,6 +18,9 @@ typedef struct dgm_inner {
     void (*close)(void *agent);
     void (*start)(void *agent, dgm_run *run);
     void (*cancel)(void *agent, dgm_run *run);
+    /* May be NULL: messages wait for the next turn. */
+    bool (*message)(void *agent, dgm_run *run, const dgm_message *message,
+                    const dgm_json *metadata);
     /* It may complete without saying the text again (foreign programs do): then that is added. */
     bool lacks_final_text;
 } dgm_inner;
@@ -27,6 +30,8 @@ dgm_code dgm_shaped_open(const dgm_inner *inner, const dgm_json *config,
 void dgm_shaped_close(void *agent);
 void dgm_shaped_start(void *agent, dgm_run *run);
 void dgm_shaped_cancel(void *agent, dgm_run *run);
+bool dgm_shaped_message(void *agent, dgm_run *run, const dgm_message *message,
+                        const dgm_json *metadata);
 
 /* The rest of a dgm_backend whose inner is called `inner`: put DGM_SHAPED(open_shaped) among its
  * members, and DGM_SHAPED_OPEN(open_shaped, inner) before it. */
@@ -38,7 +43,7 @@ void dgm_shaped_cancel(void *agent, dgm_run *run);
     }
 #define DGM_SHAPED(open_)                                                                          \
     .open = (open_), .close = dgm_shaped_close, .start = dgm_shaped_start,                         \
-    .cancel = dgm_shaped_cancel
+    .cancel = dgm_shaped_cancel, .message = dgm_shaped_message
 
 /* ---- parts ---------------------------------------------------------------------------------------------- */
 
@@ -60,7 +65,7 @@ dgm_code dgm_settings_read(const dgm_json *config, const dgm_setting *rows, void
 /* ---- the types ------------------------------------------------------------------------------------------ */
 
 extern const dgm_backend dgm_backend_hello, dgm_backend_demo, dgm_backend_bench, dgm_backend_tck,
-    dgm_backend_exec, dgm_backend_a2a, dgm_backend_http;
+    dgm_backend_exec, dgm_backend_a2a, dgm_backend_http, dgm_backend_llm;
 
 /* Does text begin with this word, whatever its case? ret_rest: what follows, without spaces. */
 bool dgm_text_command(dgm_str text, const char *word, dgm_str *ret_rest);

@@ -594,6 +594,20 @@ static void shape_recall(dgm_run *run, dgm_run_scope scope, void (*found)(void *
     outer->ops->recall(outer, scope, found, arg);
 }
 
+static void shape_commit(dgm_run *run, void (*done)(void *arg, dgm_code code), void *arg)
+{
+    dgm_run *outer = ((struct shape *)run)->outer;
+    outer->ops->commit(outer, done, arg);
+}
+
+static dgm_code shape_invoke(dgm_run *run, const dgm_run_invocation *what,
+                             const dgm_run_invoked_handler *handler, dgm_run_invoked **ret_invoked,
+                             dgm_err *err)
+{
+    dgm_run *outer = ((struct shape *)run)->outer;
+    return outer->ops->invoke(outer, what, handler, ret_invoked, err);
+}
+
 #define SHAPE_OPS                                                                                  \
     .emit = on_emit, .end = on_end, .is_full = on_is_full, .note = on_note,                        \
     .has_read = on_has_read, .fault = shape_report_fault
@@ -641,6 +655,21 @@ void dgm_shaped_close(void *agent)
     free(x);
 }
 
+/* The functions that the outer run has, too. Few agents commit and invoke others: only their runs have a table of their own. */
+static const dgm_run_ops *shape_ops_for(struct shape *s)
+{
+    const dgm_run_ops *outer = s->outer->ops;
+    bool stores = outer->remember && outer->recall;
+    if (!s->shaped->inner->message)
+        return stores ? &shape_ops : &shape_ops_without_store;
+    dgm_run_ops *ops = dgm_new(s->run.arena, dgm_run_ops);
+    *ops = stores ? shape_ops : shape_ops_without_store;
+    ops->commit = outer->commit ? shape_commit : NULL;
+    ops->invoke = outer->invoke ? shape_invoke : NULL;
+    ops->cancel_invoked = outer->cancel_invoked;
+    return ops;
+}
+
 void dgm_shaped_start(void *agent, dgm_run *run)
 {
     struct shaped *x = agent;
@@ -651,10 +680,10 @@ void dgm_shaped_start(void *agent, dgm_run *run)
     }
     struct shape *s = dgm_new(run->arena, struct shape);
     s->run = *run;
-    s->run.ops = run->ops->remember && run->ops->recall ? &shape_ops : &shape_ops_without_store;
     s->run.agent_data = NULL;
     s->outer = run;
     s->shaped = x;
+    s->run.ops = shape_ops_for(s);
     s->as_task = x->options.reply == DGM_REPLY_TASK || run->input->task;
     s->as_message = x->options.reply == DGM_REPLY_MESSAGE && !s->as_task;
     s->stream = (dgm_sum){0};
@@ -681,4 +710,15 @@ void dgm_shaped_cancel(void *agent, dgm_run *run)
         inner->suspended = run->suspended;
     }
     x->inner->cancel(x->agent, inner);
+}
+
+bool dgm_shaped_message(void *agent, dgm_run *run, const dgm_message *message,
+                        const dgm_json *metadata)
+{
+    struct shaped *x = agent;
+    if (!x->inner->message)
+        return false;
+    bool is_inner = x->is_plain && !run->input->task;
+    return x->inner->message(x->agent, is_inner ? run : &((struct shape *)run->agent_data)->run,
+                             message, metadata);
 }

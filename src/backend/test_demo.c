@@ -145,6 +145,26 @@ static void it_asks_and_goes_on_with_the_answer(void **state)
     fake_close(f);
 }
 
+static void it_gets_messages_while_it_works(void **state)
+{
+    struct fake *f = fake_open("demo", "{'pace':0}", NULL);
+    (void)state;
+    fake_prepare(f, "msg-1", "listen");
+    dgm_loop_post(f->run.loop, fake_do_start, f);
+    assert_true(fake_offer(f, "msg-2", "one"));
+    assert_true(fake_offer(f, "msg-3", " done "));
+    assert_false(fake_offer(f, "msg-4", "too late"));
+    uv_sem_wait(&f->ended);
+    fake_check(f);
+    assert_true(ends_with(&f->trace, "last completed"));
+    const dgm_task *t = dgm_fold_task(f->fold);
+    assert_int_equal(t->artifacts.n, 3);
+    check_str(t->artifacts.at[0].parts.at[0].content, "one");
+    check_str(t->artifacts.at[1].parts.at[0].content, "done");
+    check_str(f->final, "I heard 2 messages.");
+    fake_close(f);
+}
+
 static void it_asks_for_credentials_and_goes_on(void **state)
 {
     struct fake *f = play("auth");
@@ -278,6 +298,7 @@ DGM_TEST_MAIN(ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7), RO
               dgm_test(help_lists_the_scripts), dgm_test_holds(indicators_are_data, "R004-07"),
               dgm_test(status_takes_five_seconds),
               dgm_test_holds(it_asks_and_goes_on_with_the_answer, "R004-02"),
+              dgm_test(it_gets_messages_while_it_works),
               dgm_test(it_asks_for_credentials_and_goes_on),
               dgm_test_holds(failures_say_why, "R002-10 R002-13"),
               dgm_test(a_refusal_is_a_rejected_task), dgm_test(files_and_data_are_artifacts),

@@ -380,13 +380,58 @@ static void fake_recall(dgm_run *run, dgm_run_scope scope, void (*found)(void *a
     dgm_loop_post(run->loop, fake_do_answer, x);
 }
 
+static void fake_commit(dgm_run *run, void (*done)(void *arg, dgm_code code), void *arg)
+{
+    struct fake *f = (struct fake *)run;
+    struct fake_answer *x = dgm_xcalloc(1, sizeof *x);
+    *x = (struct fake_answer){
+        .fake = f, .arena = f->arena, .remembers = true, .stored = done, .arg = arg};
+    dgm_loop_post(run->loop, fake_do_answer, x);
+}
+
 static const dgm_run_ops fake_storing_ops = {.emit = fake_emit,
                                              .end = fake_end,
                                              .is_full = fake_is_full,
                                              .note = fake_note,
                                              .fault = fake_report,
                                              .remember = fake_remember,
-                                             .recall = fake_recall};
+                                             .recall = fake_recall,
+                                             .commit = fake_commit};
+
+/* ---- messages while it works */
+
+struct fake_message {
+    struct fake *fake;
+    const char *id, *text;
+    bool is_accepted;
+    uv_sem_t done;
+};
+
+static void fake_do_message(void *arg)
+{
+    struct fake_message *x = arg;
+    struct fake *f = x->fake;
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = dgm_str_from(x->text)};
+    dgm_message m = {.message_id = dgm_str_from(x->id),
+                     .context_id = f->input.context_id,
+                     .task_id = f->input.task_id,
+                     .role = DGM_ROLE_USER,
+                     .parts = {&part, 1}};
+    x->is_accepted = !f->has_ended && !f->run.canceled && f->backend->message &&
+                     f->backend->message(f->agent, &f->run, &m, NULL);
+    uv_sem_post(&x->done);
+}
+
+/* Offers a message to the run that works, as the core does. Not from a loop. */
+static inline bool fake_offer(struct fake *f, const char *id, const char *text)
+{
+    struct fake_message x = {.fake = f, .id = id, .text = text};
+    uv_sem_init(&x.done, 0);
+    dgm_loop_post(f->run.loop, fake_do_message, &x);
+    uv_sem_wait(&x.done);
+    uv_sem_destroy(&x.done);
+    return x.is_accepted;
+}
 
 static void fake_do_start(void *arg)
 {

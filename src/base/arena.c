@@ -9,30 +9,15 @@
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/list.h"
+#include "base/sanitizer.h"
+#include "base/spare.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HAVE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAVE_ASAN 1
-#endif
-#endif
-#ifdef HAVE_ASAN
-#include <sanitizer/asan_interface.h>
-#define POISON(p, n) ASAN_POISON_MEMORY_REGION((p), (n))
-#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION((p), (n))
-#define REDZONE 16
-#else
-#define POISON(p, n) ((void)(p), (void)(n))
-#define UNPOISON(p, n) ((void)(p), (void)(n))
-#define REDZONE 0
-#endif
-
 #define ALIGN 16
+#define REDZONE (DGM_HAVE_ASAN ? 16 : 0)
 #define CLEARED_BYTES ((size_t)1 << 10)
 /* All together 1 KiB: what malloc keeps at hand for the next one. */
 #define FIRST_BLOCK (1024 - sizeof(dgm_arena))
@@ -115,13 +100,13 @@ static void use_block(dgm_arena *a, struct block *b)
     a->newest = b;
     a->free = b->data;
     a->end = b->data + b->size;
-    POISON(b->data, b->size);
+    DGM_POISON(b->data, b->size);
 }
 
 dgm_arena *dgm_arena_new_small(size_t first_block)
 {
     size_t size = (first_block + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    dgm_arena *a = dgm_xmalloc(sizeof *a + size);
+    dgm_arena *a = dgm_spare_alloc(sizeof *a + size);
     *a = (dgm_arena){.next_size = 2 * size, .first = {.size = size}};
     use_block(a, &a->first);
     return a;
@@ -130,6 +115,12 @@ dgm_arena *dgm_arena_new_small(size_t first_block)
 dgm_arena *dgm_arena_new(void)
 {
     return dgm_arena_new_small(FIRST_BLOCK);
+}
+
+static void free_block(struct block *b)
+{
+    DGM_UNPOISON(b->data, b->size);
+    free(b);
 }
 
 /* Frees all blocks but the first and the largest of those that may stay. */
@@ -143,8 +134,7 @@ static __attribute__((noinline)) struct block *keep_one(dgm_arena *a)
     for (struct block *b = a->newest; b; b = older) {
         older = b->older;
         if (b != first && b != keep) {
-            UNPOISON(b->data, b->size);
-            free(b);
+            free_block(b);
         }
     }
     first->older = NULL;
@@ -177,11 +167,11 @@ void dgm_arena_free(dgm_arena *a)
         run_deferred(a);
     for (struct block *b = a->newest; b; b = older) {
         older = b->older;
-        UNPOISON(b->data, b->size);
         if (b != &a->first)
-            free(b);
+            free_block(b);
     }
-    free(a);
+    DGM_UNPOISON(a->first.data, a->first.size);
+    dgm_spare_free(a, sizeof *a + a->first.size);
 }
 
 /* Nothing takes room too: it has an address of its own, also in an arena that has no block yet. */
@@ -197,8 +187,8 @@ static void *alloc_alone(dgm_arena *a, size_t n, size_t room)
     *b = (struct block){.older = a->newest->older, .size = room};
     a->newest->older = b;
     a->used += room;
-    POISON(b->data, room);
-    UNPOISON(b->data, n);
+    DGM_POISON(b->data, room);
+    DGM_UNPOISON(b->data, n);
     return b->data;
 }
 
@@ -225,7 +215,7 @@ void *dgm_arena_alloc_raw(dgm_arena *a, size_t n)
     void *p = a->free;
     a->free += room;
     a->used += room;
-    UNPOISON(p, n);
+    DGM_UNPOISON(p, n);
     return p;
 }
 
@@ -239,14 +229,14 @@ void *dgm_arena_alloc(dgm_arena *a, size_t n)
 static void *grow_block(dgm_arena *a, struct block **at, size_t old_room, size_t n, size_t room)
 {
     bool is_newest = at == &a->newest;
-    UNPOISON((*at)->data, (*at)->size);
+    DGM_UNPOISON((*at)->data, (*at)->size);
     struct block *b = *at = dgm_xrealloc(*at, sizeof *b + room);
     b->size = room;
     if (is_newest)
         a->free = a->end = b->data + room;
     a->used = a->used - old_room + room;
-    POISON(b->data, room);
-    UNPOISON(b->data, n);
+    DGM_POISON(b->data, room);
+    DGM_UNPOISON(b->data, n);
     return b->data;
 }
 
@@ -257,8 +247,8 @@ void *dgm_arena_realloc(dgm_arena *a, void *p, size_t old_n, size_t n)
         room <= (size_t)(a->end - (char *)p)) {
         a->free = (char *)p + room;
         a->used = a->used - old_room + room;
-        POISON(p, old_room > room ? old_room : room);
-        UNPOISON(p, n);
+        DGM_POISON(p, old_room > room ? old_room : room);
+        DGM_UNPOISON(p, n);
         return p;
     }
     /* Has p a block to itself, the newest one or the one behind it? */
@@ -284,7 +274,7 @@ static char *alloc_text(dgm_arena *a, size_t n)
         return alloc_in_new_block(a, n);
     a->end -= room;
     a->used += room;
-    UNPOISON(a->end, n);
+    DGM_UNPOISON(a->end, n);
     return a->end;
 }
 

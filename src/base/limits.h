@@ -38,8 +38,11 @@
  * referenceTaskIds. The longest one seen has 16. */
 #define DGM_MAX_REQUEST_WORDS 128
 
-/* "resume_entries": of AG-UI's resume. A run has one open interrupt; each entry may need two reads of the store. */
-#define DGM_MAX_RESUME_ENTRIES 16
+/* "resume_entries": of AG-UI's resume, answers to requests for approval in Responses and AI SDK. A run has one open question, which
+ * may ask for the approval of several calls ("open_calls" at most). */
+#define DGM_MAX_RESUME_ENTRIES 256
+/* So many names of questions in one request are read from the store; the others are ignored. */
+#define DGM_MAX_RESUME_READS 16
 
 /* "item_references": of one Responses or Conversations request. Clients that reference everything send one per item
  * of the conversation. */
@@ -164,6 +167,11 @@
  * allocates nothing and one large event does not stay in memory. */
 #define DGM_ARENA_KEEP_BYTES ((size_t)256 << 10)
 
+/* Freed blocks that an event loop retains for its next requests: a block, and all of them. A request takes 9 KiB in ten blocks,
+ * and 64 of them are answered in one turn. */
+#define DGM_SPARE_BLOCK_BYTES ((size_t)4 << 10)
+#define DGM_SPARE_BYTES ((size_t)1 << 20)
+
 /* A server's configuration. It is read by its own administrator, but a mistyped path may name any file:
  * "config_bytes": one file; the largest seen in practice are card texts of some 50 KiB. */
 #define DGM_MAX_CONFIG_BYTES ((size_t)1 << 20)
@@ -205,6 +213,14 @@
 
 /* "note_bytes": what is stored for a caller besides tasks: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
+
+/* "run_note_bytes": a text that an agent stores for later runs: the state of an agent loop has the whole conversation. */
+#define DGM_MAX_RUN_NOTE_BYTES ((size_t)16 << 20)
+
+/* "invoke_depth": tasks of this server, each invoked by the one before; against agents that invoke each other for ever. */
+#define DGM_MAX_INVOKE_DEPTH 8
+/* "invoked": agents that one run has invoked and that have not ended; more than any model calls at once. */
+#define DGM_MAX_INVOKED 64
 
 /* "service_state_bytes": the shared state of an AG-UI service that is stored for the next turn. Each patch of it copies it. */
 #define DGM_MAX_SERVICE_STATE_BYTES ((size_t)64 << 10)
@@ -267,3 +283,29 @@
 #define DGM_MAX_MCP_STATE_BYTES ((size_t)256 << 10)
 /* "mcp_content": parts of one result of a tool. */
 #define DGM_MAX_MCP_CONTENT 1000
+
+/* A JSON Schema of a tool, also one that an MCP server or a caller has sent. The largest ones seen (cloud APIs) have some 3,000 values.
+ * "schema_values": its keys and values. "schema_nodes": its subschemas; each takes some 500 bytes. */
+#define DGM_MAX_SCHEMA_VALUES 200000
+#define DGM_MAX_SCHEMA_NODES 20000
+
+/* "schema_depth": schemas within schemas while a value is checked: three for each level of a value of json_depth. */
+#define DGM_MAX_SCHEMA_DEPTH 400
+
+/* "schema_steps": of one check, patterns included: arguments of a tool need some hundreds. All of them take less than a second. */
+#define DGM_MAX_SCHEMA_STEPS 4000000
+
+/* "pattern_bytes": one regular expression; the longest seen (e-mail addresses) have 6 KiB. */
+#define DGM_MAX_PATTERN_BYTES ((size_t)16 << 10)
+
+/* Parentheses within parentheses of one regular expression: PCRE2 compiles them recursively. */
+#define DGM_MAX_PATTERN_DEPTH 100
+
+/* The memory of one match: PCRE2 stores some 150 bytes per open choice. */
+#define DGM_MAX_PATTERN_HEAP_BYTES ((size_t)8 << 20)
+
+/* "tool_output_bytes": the result of a configured tool. A model reads some 4 bytes per token: this is more than any context holds. */
+#define DGM_MAX_TOOL_OUTPUT_BYTES ((size_t)4 << 20)
+
+/* "tool_url_bytes": the URL of an http tool with its arguments; servers accept 8 KiB. */
+#define DGM_MAX_TOOL_URL_BYTES ((size_t)8 << 10)

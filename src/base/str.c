@@ -5,6 +5,8 @@ bool dgm_str_eq_nocase(dgm_str a, dgm_str b)
 {
     if (a.n != b.n)
         return false;
+    if (a.n && memcmp(a.p, b.p, a.n) == 0) /* most names are written as expected */
+        return true;
     for (size_t i = 0; i < a.n; i++) {
         unsigned char differ = (unsigned char)(a.p[i] ^ b.p[i]), low = (unsigned char)(a.p[i] | 32);
         if (differ && (differ != 32 || low < 'a' || low > 'z'))

@@ -1,17 +1,10 @@
 /* test_arena.c - memory that goes in one stroke. */
 #include "base/arena.h"
 #include "base/limits.h"
+#include "base/sanitizer.h"
 #include "support/check.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HAVE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAVE_ASAN 1
-#endif
-#endif
-#ifdef HAVE_ASAN
-#include <sanitizer/asan_interface.h>
+#if DGM_HAVE_ASAN
 size_t __sanitizer_get_current_allocated_bytes(void); /* gcc 12 installs no header for it */
 #endif
 
@@ -216,7 +209,7 @@ static void reset_keeps_a_small_block(void **state)
 static void reset_lets_a_large_block_go(void **state)
 {
     (void)state;
-#ifdef HAVE_ASAN
+#if DGM_HAVE_ASAN
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     size_t before = __sanitizer_get_current_allocated_bytes();
     /* 32 bytes are alignment and ASan's own gap: the block is one past the limit, or just on it */
@@ -235,7 +228,7 @@ static void reset_lets_a_large_block_go(void **state)
 static void a_small_one_takes_little(void **state)
 {
     (void)state;
-#ifdef HAVE_ASAN
+#if DGM_HAVE_ASAN
     size_t before = __sanitizer_get_current_allocated_bytes();
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new_small(512);
     dgm_arena_alloc(a, 1300); /* a block of its own ... */
@@ -249,7 +242,7 @@ static void a_small_one_takes_little(void **state)
 static void asan_sees_a_read_past_the_end_and_after_reset(void **state)
 {
     (void)state;
-#ifdef HAVE_ASAN
+#if DGM_HAVE_ASAN
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     char *p = dgm_arena_alloc(a, 13);
     assert_false(__asan_address_is_poisoned(p + 12));

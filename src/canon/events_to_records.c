@@ -1,6 +1,7 @@
 /* canon/events_to_records.c - see events_to_records.h: the run, its states, what is beside the answer. */
 #include "canon/events_to_records.h"
 #include "canon/events_to_records_int.h"
+#include "canon/interrupts.h"
 #include "model/form.h"
 #include "model/stamp.h"
 
@@ -149,43 +150,17 @@ static void finish_waiting(dgm_events_to_records *m, const dgm_canon_outcome *o)
                   calls ? dgm_to_agent_message(m, (dgm_str){0}, part) : NULL);
 }
 
-/* The metadata of an interrupt without the request for an approval, which becomes a part of the question. */
-static const dgm_json *without_approval(dgm_events_to_records *m, const dgm_json *metadata)
-{
-    yyjson_val *all = (yyjson_val *)(uintptr_t)metadata, *key, *value;
-    dgm_member *members = dgm_new_n(m->scratch, dgm_member, yyjson_obj_size(all));
-    size_t i, max, n = 0;
-    yyjson_obj_foreach (all, i, max, key, value) {
-        if (!dgm_str_is(dgm_json_str(key), "approval"))
-            members[n++] = (dgm_member){dgm_json_str(key), value};
-    }
-    return n ? dgm_json_object(m->scratch, members, n) : NULL;
-}
-
-/* A request, or a list of them. */
-static dgm_parts approval_parts(dgm_events_to_records *m, yyjson_val *approval)
-{
-    bool is_list = yyjson_is_arr(approval);
-    size_t n = is_list ? yyjson_arr_size(approval) : approval != NULL;
-    dgm_parts parts = {dgm_new_n(m->scratch, dgm_part, n + 1), 0};
-    for (size_t i = 0; i < n; i++) {
-        yyjson_val *request = is_list ? yyjson_arr_get(approval, i) : approval;
-        if (dgm_str_is(dgm_json_str_member(request, "type"), "approval-request"))
-            parts.at[parts.n++] = (dgm_part){.kind = DGM_PART_DATA, .data = request};
-    }
-    return parts;
-}
-
 /* The inverse of on_interrupted() in records_to_events_status.c. */
-static dgm_message *question_message(dgm_events_to_records *m, const dgm_canon_interrupt *asked)
+static dgm_message *question_message(dgm_events_to_records *m, const dgm_canon_interrupts *asked)
 {
-    dgm_parts requests = approval_parts(m, dgm_json_get(asked->metadata, DGM_STR("approval")));
-    if (!asked->message.n && !requests.n)
+    dgm_parts requests = dgm_interrupts_parts(m->scratch, asked);
+    dgm_str text = dgm_interrupts_text(m->scratch, asked);
+    if (!text.n && !requests.n)
         return NULL;
-    dgm_message *message = asked->message.n ? text_message(m, asked->message, (dgm_str){0})
-                                            : dgm_to_agent_message(m, (dgm_str){0}, requests.at[0]);
-    message->metadata = requests.n ? without_approval(m, asked->metadata) : asked->metadata;
-    if (requests.n && asked->message.n) {
+    dgm_message *message = text.n ? text_message(m, text, (dgm_str){0})
+                                  : dgm_to_agent_message(m, (dgm_str){0}, requests.at[0]);
+    message->metadata = dgm_interrupts_metadata(m->scratch, asked);
+    if (requests.n && text.n) {
         dgm_part *parts = dgm_new_n(m->scratch, dgm_part, requests.n + 1);
         parts[0] = message->parts.at[0];
         memcpy(parts + 1, requests.at, requests.n * sizeof *parts);
@@ -199,9 +174,9 @@ static dgm_message *question_message(dgm_events_to_records *m, const dgm_canon_i
 static void finish_asking(dgm_events_to_records *m, const dgm_canon_outcome *o)
 {
     const dgm_canon_interrupt *asked = o->interrupts.n ? &o->interrupts.at[0] : NULL;
-    bool auth = asked && dgm_str_is(asked->reason, "a2a:auth_required");
+    bool auth = asked && dgm_str_is(asked->reason, DGM_REASON_AUTH);
     dgm_to_status(m, auth ? DGM_STATE_AUTH_REQUIRED : DGM_STATE_INPUT_REQUIRED,
-                  asked ? question_message(m, asked) : NULL);
+                  asked ? question_message(m, &o->interrupts) : NULL);
 }
 
 static void to_records_finish(dgm_events_to_records *m, const dgm_canon_event *e)

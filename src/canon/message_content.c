@@ -2,6 +2,8 @@
 #include "canon/message_content.h"
 #include "base/limits.h"
 #include "canon/media.h"
+#include "model/approval.h"
+#include "model/calls.h"
 #include "json/shape.h"
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -277,6 +279,8 @@ static dgm_code message_content_add_part(struct reading *k, const dgm_part *p, c
         if (dgm_content_data_member(p, DGM_DATA_RESULTS) ||
             (k->m->role == DGM_ROLE_AGENT && dgm_content_data_member(p, DGM_DATA_CALLS)))
             return add_tools(k, p, at);
+        if (k->m->role == DGM_ROLE_USER && dgm_part_is_tools(p))
+            return DGM_OK; /* of the request, not of the conversation */
         message_content_add_piece(k, DGM_CANON_PART_TEXT, true)->text =
             dgm_content_spaced_json(k->a, p->data);
         return DGM_OK;
@@ -345,6 +349,8 @@ dgm_code dgm_content_read(dgm_arena *a, const dgm_message *m, bool trusted, cons
     struct reading k = {.a = a, .m = m, .err = err, .said = &said};
     const dgm_at *parts = DGM_AT_LIT(at, "parts");
     dgm_code rc;
+    if (m->role == DGM_ROLE_AGENT) /* requests for approval are shown as a question */
+        k.m = m = dgm_message_as_shown(a, m);
     if (m->role != DGM_ROLE_USER && m->role != DGM_ROLE_AGENT)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "role"),
                         "missing: a message is a user's or an agent's");

@@ -2,10 +2,10 @@
  * canon/records_to_events_status.c - messages, states and tasks: what of them is the answer, and how a run ends.
  */
 #include "canon/compact.h"
+#include "canon/interrupts.h"
 #include "canon/records_to_events_int.h"
 #include "model/history.h"
 #include "model/stamp.h"
-#include "json/build.h"
 
 /* ---- messages ------------------------------------------------------------------------------------------- */
 
@@ -138,62 +138,6 @@ static void closing_message(dgm_records_to_events *f, const dgm_message *m, cons
         dgm_from_calls(f, said, m->message_id, false);
 }
 
-/* What the agent says about its question, without what we say about all messages. */
-static const dgm_json *metadata_of(dgm_records_to_events *f, const dgm_message *m)
-{
-    yyjson_val *all = m ? (yyjson_val *)(uintptr_t)m->metadata : NULL;
-    dgm_member *members = dgm_new_n(f->scratch, dgm_member, yyjson_obj_size(all));
-    yyjson_obj_iter it = yyjson_obj_iter_with(all);
-    yyjson_val *key;
-    size_t n = 0;
-    while ((key = yyjson_obj_iter_next(&it))) {
-        if (!dgm_str_is(dgm_json_str(key), "canonical_type"))
-            members[n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
-    }
-    return n ? dgm_json_object(f->scratch, members, n) : NULL;
-}
-
-static bool is_approval(const dgm_part *p)
-{
-    return p->kind == DGM_PART_DATA &&
-           dgm_str_is(dgm_json_str_member(p->data, "type"), "approval-request");
-}
-
-/* The request for an approval in a question: {"type":"approval-request","id","tool","arguments"}; of several requests a list.
- * NULL if the question has no such request. */
-static const dgm_json *approval_of(dgm_records_to_events *f, const dgm_message *m)
-{
-    const dgm_json *only = NULL;
-    size_t n = 0;
-    for (size_t i = 0; m && i < m->parts.n; i++) {
-        if (is_approval(&m->parts.at[i]) && ++n == 1)
-            only = m->parts.at[i].data;
-    }
-    if (n < 2)
-        return only;
-    dgm_json_build b = dgm_json_build_start(f->scratch);
-    dgm_json_build_array(&b, NULL);
-    for (size_t i = 0; i < m->parts.n; i++) {
-        if (is_approval(&m->parts.at[i]))
-            dgm_json_build_value(&b, NULL, m->parts.at[i].data);
-    }
-    dgm_json_build_close(&b);
-    return dgm_json_build_end(&b);
-}
-
-/* The question without the request for an approval: the text says what is asked, and the interrupt has the request. */
-static const dgm_message *without_approval(dgm_records_to_events *f, const dgm_message *m)
-{
-    dgm_message *copy = dgm_new(f->scratch, dgm_message);
-    *copy = *m;
-    copy->parts = (dgm_parts){dgm_new_n(f->scratch, dgm_part, m->parts.n), 0};
-    for (size_t i = 0; i < m->parts.n; i++) {
-        if (!is_approval(&m->parts.at[i]))
-            copy->parts.at[copy->parts.n++] = m->parts.at[i];
-    }
-    return copy;
-}
-
 static bool is_text_only(const dgm_message *m)
 {
     bool any = false;
@@ -205,30 +149,11 @@ static bool is_text_only(const dgm_message *m)
     return any;
 }
 
-/* Metadata of an interrupt: the agent's, and the request for an approval as `approval`. */
-static const dgm_json *interrupt_metadata(dgm_records_to_events *f, const dgm_message *m,
-                                          const dgm_json *approval)
-{
-    yyjson_val *own = (yyjson_val *)(uintptr_t)metadata_of(f, m), *key;
-    if (!approval)
-        return own;
-    dgm_member *members = dgm_new_n(f->scratch, dgm_member, yyjson_obj_size(own) + 1);
-    yyjson_obj_iter it = yyjson_obj_iter_with(own);
-    size_t n = 0;
-    while ((key = yyjson_obj_iter_next(&it)))
-        members[n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
-    members[n++] = (dgm_member){DGM_STR("approval"), approval};
-    return dgm_json_object(f->scratch, members, n);
-}
-
 static void on_interrupted(dgm_records_to_events *f, dgm_task_state state, const dgm_message *m,
                            const dgm_at *at)
 {
     dgm_content said = {0};
-    const dgm_json *approval = approval_of(f, m);
     bool text_only = state == DGM_STATE_INPUT_REQUIRED && is_text_only(m);
-    if (approval)
-        m = without_approval(f, m);
     if (m)
         closing_message(f, m, at, &said);
     dgm_strs waiting = waiting_calls(f, &said);
@@ -236,18 +161,15 @@ static void on_interrupted(dgm_records_to_events *f, dgm_task_state state, const
         dgm_from_finish(
             f, (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS, .pending_tool_call_ids = waiting});
     } else {
-        dgm_str text = dgm_canon_content_text(f->scratch, &said.content),
-                id = f->task_id.n ? f->task_id : f->run_id;
-        dgm_canon_interrupt interrupt = {
-            .id = f->turn > 1 ? dgm_arena_printf(f->scratch, "%.*s-%u", DGM_P(id), f->turn) : id,
-            .reason = state == DGM_STATE_AUTH_REQUIRED ? DGM_STR("a2a:auth_required")
-                                                       : DGM_STR("input_required"),
-            .message = text.n ? text : (dgm_str){0},
-            .metadata = interrupt_metadata(f, m, approval),
-            .text_only = text_only,
-        };
-        dgm_from_finish(
-            f, (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = {&interrupt, 1}});
+        dgm_asking asking = {.message = m,
+                             .state = state,
+                             .id = f->task_id.n ? f->task_id : f->run_id,
+                             .turn = f->turn,
+                             .text = dgm_canon_content_text(f->scratch, &said.content)};
+        dgm_canon_outcome outcome = {.kind = DGM_CANON_INTERRUPT,
+                                     .interrupts = dgm_interrupts_of_question(f->scratch, &asking)};
+        outcome.interrupts.at[0].text_only = text_only;
+        dgm_from_finish(f, outcome);
     }
     f->interrupted = true;
 }

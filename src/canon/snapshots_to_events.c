@@ -2,6 +2,7 @@
 #include "canon/snapshots_to_events.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "canon/interrupts.h"
 #include "canon/messages_to_events.h"
 #include "model/reconcile.h"
 
@@ -9,6 +10,7 @@
 
 struct dgm_snapshots {
     dgm_mint mint;
+    bool asks_approvals;
     dgm_arena *arena; /* of this run: ids */
     dgm_map texts;    /* ids of messages: index of sums */
     dgm_sum *sums;
@@ -24,10 +26,11 @@ struct hearing {
     dgm_canon_sink sink;
 };
 
-dgm_snapshots *dgm_snapshots_new(dgm_mint mint)
+dgm_snapshots *dgm_snapshots_new(dgm_mint mint, bool asks_approvals)
 {
     dgm_snapshots *s = dgm_xcalloc(1, sizeof *s);
     s->mint = mint;
+    s->asks_approvals = asks_approvals;
     s->arena = dgm_arena_new();
     return s; /* maps are empty when they are zero */
 }
@@ -205,6 +208,8 @@ static dgm_code say_questions(dgm_snapshots *s, const dgm_canon_outcome *o, dgm_
     dgm_code rc = DGM_OK;
     for (size_t i = 0; !rc && i < o->interrupts.n; i++) {
         dgm_canon_message m = {.role = DGM_CANON_ASSISTANT};
+        if (s->asks_approvals && dgm_interrupt_is_only_approval(a, &o->interrupts.at[i]))
+            continue;
         m.content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
                                         .text = o->interrupts.at[i].message};
         if (m.content.text.n && !was_said(s, m.content.text))

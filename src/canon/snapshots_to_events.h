@@ -14,7 +14,8 @@
 
 typedef struct dgm_snapshots dgm_snapshots;
 
-dgm_snapshots *dgm_snapshots_new(dgm_mint mint);
+/* asks_approvals: the reader's format has requests for approval; a question that is only such a request is not emitted as text. */
+dgm_snapshots *dgm_snapshots_new(dgm_mint mint, bool asks_approvals);
 void dgm_snapshots_free(dgm_snapshots *s); /* NULL is fine */
 
 dgm_code dgm_snapshots_feed(dgm_snapshots *s, const dgm_canon_event *event, dgm_canon_sink sink);

@@ -157,13 +157,13 @@ static void live_handle_cancel(struct live *l, struct call *c)
 
 static void cancel_without_readers(struct wait *w, struct live *l)
 {
-    if (l->run && l->turns.last.turn == w->turn && !dgm_log_n_readers(l->log))
+    if (dgm_live_turn_runs(l, w->turn) && !dgm_log_n_readers(l->log))
         live_cancel_run(l);
 }
 
 static void live_handle_disconnect(struct live *l, struct call *c)
 {
-    if (l->state == LIVE_READY && l->run && l->turns.last.turn == c->turn.number)
+    if (l->state == LIVE_READY && dgm_live_turn_runs(l, c->turn.number))
         wait_then(l, c->grace_ms, cancel_without_readers);
     dgm_call_answer(c);
 }

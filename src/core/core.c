@@ -98,6 +98,7 @@ void dgm_core_free(dgm_core *core)
         }
         dgm_table_done(&s->lives);
         dgm_resend_drop_all(s);
+        dgm_core_invoked_free_all(s);
         dgm_buf_done(&s->scratch);
         dgm_buf_done(&s->batch);
         dgm_arena_free(s->spare);
@@ -293,6 +294,17 @@ void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
     post_with_agent(c, agent, task_id, arg);
 }
 
+void dgm_core_read_log(dgm_core *core, dgm_owner owner, dgm_str task_id, uint64_t cursor,
+                       dgm_on_subscribed on_subscribed, void *arg)
+{
+    struct call *c = dgm_call_new(core, CALL_SUBSCRIBE, owner);
+    c->cursor = cursor;
+    c->on.subscribed = on_subscribed;
+    c->arg = arg;
+    c->task_id = dgm_arena_dup(c->arena, task_id);
+    dgm_call_post_to_task(c);
+}
+
 void dgm_core_disconnected(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                            uint32_t turn, uint64_t grace_ms)
 {
@@ -373,7 +385,9 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
         c->turn.previous = dgm_arena_dup(c->arena, send->previous);
     c->send.keep_turn = send->keep_turn && send->caller_id.n;
     c->send.answer_ms = send->answer_ms;
-    c->send.dedupes = c->agent->dedupe && c->send.message_id.n && !send->always_new;
+    c->send.joins_run = send->joins_run;
+    c->send.dedupes =
+        (c->agent->dedupe || send->dedupes) && c->send.message_id.n && !send->always_new;
     return DGM_OK;
 }
 

@@ -106,6 +106,11 @@ typedef struct dgm_send {
     uint64_t answer_ms;
     /* A Message answer is stored under caller_id, without a task, for dgm_core_find_turn. */
     bool keep_turn;
+    /* Only for the run that works on the task now: if it does not accept the message (dgm_backend.message), the message
+     * is refused, with DGM_UNSUPPORTED_OPERATION, and does not wait. */
+    bool joins_run;
+    bool
+        dedupes; /* a message id that was seen is that turn again, whatever the setting of the agent */
     bool
         always_new; /* the same message id may come twice, and be two turns; it is not remembered */
 } dgm_send;
@@ -124,7 +129,8 @@ typedef struct dgm_sent {
 
 /*
  * A new task's log is given from its first record. A message to a task gives the task, with that message
- * in its history, and what follows.
+ * in its history, and what follows. If the task works, its run may accept the message: then the turn has no run of its
+ * own, and ends with that run. Else the message waits until the run has ended.
  * A resend gives the turn it began: of a task's first turn everything from its first record, while the
  * store keeps it; of a later one, or if it is gone, the task as it is, and what follows if that turn still
  * runs. A turn that is over has a log that is over, too: whoever waits for the end has it.
@@ -173,6 +179,11 @@ typedef void (*dgm_on_subscribed)(dgm_code code, dgm_log *log, uint64_t after, d
                                   const dgm_err *err, void *arg);
 void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                         uint64_t cursor, dgm_on_subscribed on_subscribed, void *arg);
+
+/* The same for whoever reads the log itself: at whichever agent, behind `cursor` (0: all that is kept), also of a task that
+ * has ended. */
+void dgm_core_read_log(dgm_core *core, dgm_owner owner, dgm_str task_id, uint64_t cursor,
+                       dgm_on_subscribed on_subscribed, void *arg);
 
 /* ---- turns, by their callers' names ---------------------------------------------------------------------- */
 

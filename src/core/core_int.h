@@ -12,7 +12,8 @@
  *   run.c         an execution of an agent for a turn: its states; its events become records
  *   run_fill.c    the rules for its events; their ids, times and marks
  *   history.c     the conversation that its agent gets
- *   run_notes.c   texts that its agent stores for later runs
+ *   run_notes.c   texts that its agent stores for later runs; when everything is on the disk
+ *   invoke.c      other agents of this server that its agent invokes
  *   list.c        pages of tasks
  *   server_life.c recovery, retention, drain
  */
@@ -48,6 +49,7 @@ struct shard {
     dgm_table lives;
     dgm_table inflights; /* messages that are not in the store yet */
     struct run *runs;
+    dgm_run_invoked *invoked;     /* by its runs: invoke.c */
     size_t n_runs, n_writing;     /* executions; appends the store has not answered */
     dgm_buf scratch;              /* records are put together here */
     struct evp_md_ctx_st *sha256; /* for dgm_content_digest; NULL before the first one */
@@ -131,6 +133,7 @@ struct call_send {
     dgm_str content;     /* once it was needed: dgm_call_content */
     bool dedupes;        /* a message like it is searched for, and it is found by its id later */
     bool keep_turn;      /* see dgm_send */
+    bool joins_run;      /* likewise */
     bool is_late;        /* answer_ms are over */
     bool has_left;       /* the caller */
     bool is_message, is_resend; /* see dgm_sent */
@@ -198,6 +201,7 @@ enum live_state { LIVE_STATES(X) N_LIVE_STATES };
 struct turn_at { /* where a turn begins */
     uint64_t first_seq;
     uint32_t turn;
+    bool is_joined; /* its message was accepted by the run of the turn before, which goes on */
 };
 
 struct open_calls { /* that a task asks its caller to make, until they are written */
@@ -301,6 +305,10 @@ void dgm_live_add_turn(struct live *l, const struct call *c);
 void dgm_live_set_turn_texts(struct live *l, const dgm_turn_row *turn);
 const struct turn_at *dgm_live_find_turn(const struct live *l,
                                          uint32_t turn); /* NULL: it is not kept */
+/* The turn is one of the run: its first one, or one whose message it has accepted. */
+bool dgm_live_turn_runs(const struct live *l, uint32_t turn);
+uint32_t
+dgm_live_n_joined(const struct live *l); /* turns at the end that the last run has accepted */
 /* The calls that a message asks for are written with it. NULL is fine. */
 void dgm_live_add_open_calls(struct live *l, const dgm_message *m);
 void dgm_live_clear_names(struct live *l); /* the message id and the calls that are to be written */
@@ -384,7 +392,19 @@ void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,
                            void (*stored)(void *arg, dgm_code code), void *arg);
 void dgm_core_run_recall(dgm_run *base, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
                          void *arg);
+void dgm_core_run_commit(dgm_run *base, void (*done)(void *arg, dgm_code code), void *arg);
+/* An append of its task was answered, or (code) will not be. */
+void dgm_core_run_written(struct run *r, dgm_code code);
 void dgm_core_run_forget_notes(struct run *r); /* it has ended: no callback comes any more */
+
+dgm_code dgm_core_run_invoke(dgm_run *base, const dgm_run_invocation *what,
+                             const dgm_run_invoked_handler *handler, dgm_run_invoked **ret_invoked,
+                             dgm_err *err);
+void dgm_core_run_cancel_invoked(dgm_run_invoked *invoked);
+/* The agents that it has invoked: */
+void dgm_core_invoked_cancel_all(struct run *r);
+void dgm_core_invoked_forget(struct run *r); /* it has ended: no callback comes any more */
+void dgm_core_invoked_free_all(struct shard *s);
 
 dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e); /* in r->scratch */
 void dgm_core_run_lint(struct run *r, const dgm_event *e);      /* as the agent made it */
@@ -397,6 +417,8 @@ void dgm_send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m);
 bool dgm_live_has_max_readers(struct live *l, struct call *c);
 void dgm_live_handle_turn(struct live *l, struct call *c);
 void dgm_send_to_task(struct live *l, struct call *c);
+/* Its run has started: messages that came before are offered to it. */
+void dgm_send_offer_queued(struct live *l);
 dgm_str dgm_call_content(struct call *c); /* see dgm_content_digest */
 
 /* Answers one that waits for a task at work: the message stays in the queue. */

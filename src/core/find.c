@@ -46,7 +46,8 @@ void dgm_live_add_turn(struct live *l, const struct call *c)
         if (is_first)
             *l->turns.items = l->turns.first;
     }
-    l->turns.items[l->turns.n++] = (struct turn_at){l->turns.last.first_seq, l->turns.last.turn};
+    l->turns.items[l->turns.n++] =
+        (struct turn_at){.first_seq = l->turns.last.first_seq, .turn = l->turns.last.turn};
     l->write.turn = true;
 }
 
@@ -57,6 +58,20 @@ const struct turn_at *dgm_live_find_turn(const struct live *l, uint32_t turn)
             return &l->turns.items[i];
     }
     return NULL;
+}
+
+uint32_t dgm_live_n_joined(const struct live *l)
+{
+    uint32_t n = 0;
+    while (n < l->turns.n && l->turns.items[l->turns.n - 1 - n].is_joined)
+        n++;
+    return n;
+}
+
+bool dgm_live_turn_runs(const struct live *l, uint32_t turn)
+{
+    return l->run && turn <= l->turns.last.turn &&
+           l->turns.last.turn - turn <= dgm_live_n_joined(l);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
@@ -132,12 +147,12 @@ static void on_turn_row(dgm_code code, const dgm_turn_row *turn, dgm_str task_id
     }
 }
 
-/* A turn ends before the first record of the next one. */
+/* A turn ends before the first record of the next one, but not before its run. */
 static uint64_t last_of(const struct live *l, const struct turn_at *at)
 {
-    if (at->turn == l->turns.last.turn)
-        return l->run ? 0 : l->turns.last.last_seq;
-    return at[1].first_seq - 1;
+    if (dgm_live_turn_runs(l, at->turn))
+        return 0;
+    return at->turn == l->turns.last.turn ? l->turns.last.last_seq : at[1].first_seq - 1;
 }
 
 void dgm_live_handle_turn(struct live *l, struct call *c)

@@ -234,8 +234,10 @@ static void live_break(struct live *l, const dgm_err *err)
     dgm_call_refuse_all(&dgm_live_rare(l)->queued, err);
     dgm_live_rare(l)->n_queued = 0;
     dgm_call_refuse_all(&dgm_live_rare(l)->canceling, err);
-    if (l->run)
+    if (l->run) {
+        dgm_core_run_written(l->run, err->code);
         dgm_core_run_cancel(l->run);
+    }
 }
 
 static void on_written(dgm_code code, const dgm_err *err, void *arg)
@@ -253,6 +255,8 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
         live_break(l, err);
     } else if (!code && l->state != LIVE_BROKEN) {
         dgm_log_publish(l->log, last);
+        if (l->run && l->run->notes)
+            dgm_core_run_written(l->run, DGM_OK);
         struct call *c = l->waiting, *next;
         l->waiting = NULL;
         l->waiting_end = &l->waiting;

@@ -49,12 +49,27 @@ static void load_finished(struct live *l)
     live_handle_all(l, &dgm_live_rare(l)->loading);
 }
 
+/* A run ends in a state that is terminal or waits. A message in another state was accepted by the run that worked. */
+static void find_joined_turn(struct live *l, const dgm_record *record, const dgm_event *event)
+{
+    dgm_task_state state = dgm_fold_state(l->fold);
+    if (event->kind != DGM_EVENT_INTERNAL || event->internal->kind != DGM_INTERNAL_MESSAGE ||
+        dgm_state_is_terminal(state) || dgm_state_is_interrupted(state))
+        return;
+    for (size_t i = l->turns.n; i-- > 1;) {
+        if (l->turns.items[i].first_seq == record->head.seq)
+            l->turns.items[i].is_joined = true;
+    }
+}
+
 /* The fold takes up what the log says; a log that cannot be read is the store's fault. */
 static dgm_code fold_record(struct live *l, const dgm_record *record, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_event event;
     dgm_code rc = dgm_record_event(record, a, &event, err);
+    if (!rc)
+        find_joined_turn(l, record, &event);
     if (!rc && dgm_fold_add(l->fold, &event, DGM_BY_SERVER, err) && !l->agent->foreign)
         rc = DGM_INTERNAL; /* what another maker's agent got away with then it does again */
     return rc;
@@ -127,7 +142,8 @@ static void on_turn_rows(dgm_code code, const dgm_turn_row *turns, size_t n, con
     l->turns.cap = (uint32_t)n + 1;
     for (size_t i = 0; i < n; i++) {
         if (has_records(&turns[i]))
-            l->turns.items[l->turns.n++] = (struct turn_at){turns[i].first_seq, turns[i].turn};
+            l->turns.items[l->turns.n++] =
+                (struct turn_at){.first_seq = turns[i].first_seq, .turn = turns[i].turn};
     }
     if (n) {
         dgm_live_set_turn_texts(l, &turns[n - 1]);

@@ -11,6 +11,8 @@
  */
 #include "core/log.h"
 
+#include "base/spare.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -55,12 +57,16 @@ static struct dgm_log_segment *own_segment(dgm_log *log)
     return (struct dgm_log_segment *)(void *)(log->loops + log->n_loops);
 }
 
+static size_t log_bytes(size_t n_loops)
+{
+    return sizeof(dgm_log) + n_loops * sizeof(struct dgm_log_loop) +
+           sizeof(struct dgm_log_segment) + FIRST_SLOTS * sizeof(dgm_record *);
+}
+
 dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq)
 {
     size_t n = loops->n;
-    dgm_log *log =
-        dgm_xcalloc(1, sizeof *log + n * sizeof *log->loops + sizeof(struct dgm_log_segment) +
-                           FIRST_SLOTS * sizeof(dgm_record *));
+    dgm_log *log = dgm_spare_alloc_zeroed(log_bytes(n));
     assert(first_seq > 0);
     log->refs = 1;
     log->first_seq = first_seq;
@@ -92,7 +98,7 @@ void dgm_log_unref(dgm_log *log)
         if (s != own_segment(log))
             free(s);
     }
-    free(log);
+    dgm_spare_free(log, log_bytes(log->n_loops));
 }
 
 /* ---- the owner's side ------------------------------------------------------------------------------------- */
@@ -216,7 +222,7 @@ dgm_log_reader *dgm_log_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on
 {
     dgm_loop *loop = dgm_loop_current();
     assert(loop && after + 1 >= log->first_seq);
-    dgm_log_reader *r = dgm_xcalloc(1, sizeof *r);
+    dgm_log_reader *r = dgm_spare_alloc(sizeof *r);
     struct dgm_log_loop *at = &log->loops[loop->index];
     dgm_log_ref(log);
     *r = (dgm_log_reader){
@@ -230,6 +236,11 @@ dgm_log_reader *dgm_log_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on
     return r;
 }
 
+static void free_reader(void *reader)
+{
+    dgm_spare_free(reader, sizeof(dgm_log_reader));
+}
+
 void dgm_log_reader_close(dgm_log_reader *r)
 {
     if (!r)
@@ -239,10 +250,12 @@ void dgm_log_reader_close(dgm_log_reader *r)
     if (r->next)
         r->next->prev = r->prev;
     atomic_fetch_sub(&r->log->loops[loop->index].n, 1);
-    if (r->turn.next)
-        dgm_loop_not_at_turn_end(loop, &r->turn);
     dgm_log_unref(r->log);
-    free(r);
+    if (r->turn
+            .next) /* most are closed in the turn that opened them: its end frees them without a search */
+        r->turn = (dgm_loop_turn){.next = r->turn.next, .fn = free_reader, .arg = r};
+    else
+        free_reader(r);
 }
 
 dgm_record *dgm_log_reader_next(dgm_log_reader *r)

@@ -85,7 +85,7 @@ static void resend_answer_with_snapshot(struct live *l, struct call *c, const st
 {
     c->snapshot = dgm_live_snapshot(l);
     c->after = l->log->last;
-    if (l->run && c->turn.number == l->turns.last.turn) {
+    if (dgm_live_turn_runs(l, c->turn.number)) {
         c->log = dgm_log_ref(l->log);
         if (at && at->first_seq >= l->log->first_seq)
             c->turn.first_seq = at->first_seq;

@@ -190,6 +190,7 @@ static void run_release_input(struct run *r)
     r->input.metadata = NULL;
     r->input.accepted_output_modes = (dgm_strs){0};
     r->input.history = (dgm_messages){0};
+    r->input.accepted = (dgm_messages){0};
     dgm_arena_free(dgm_take(r->given));
     dgm_arena_free(dgm_take(r->past));
 }
@@ -321,6 +322,8 @@ void dgm_core_run_drop(struct run *r)
 {
     dgm_core_run_forget_notes(r);
     dgm_core_history_forget(r);
+    if (r->shard->invoked)
+        dgm_core_invoked_forget(r);
     *r->prev = r->next;
     if (r->next)
         r->next->prev = r->prev;
@@ -383,6 +386,8 @@ static void run_end(dgm_run *base, const char *error)
     run_set_state(r, RUN_ENDED);
     dgm_core_run_forget_notes(r);
     dgm_core_history_forget(r);
+    if (r->shard->invoked)
+        dgm_core_invoked_forget(r);
     if (error)
         r->error = dgm_arena_dup(r->base.arena, dgm_str_from(error)).p;
     if (!r->is_starting)
@@ -412,7 +417,10 @@ static const dgm_run_ops ops = {.emit = run_emit,
                                 .has_read = run_has_read,
                                 .fault = run_report_fault,
                                 .remember = dgm_core_run_remember,
-                                .recall = dgm_core_run_recall};
+                                .recall = dgm_core_run_recall,
+                                .commit = dgm_core_run_commit,
+                                .invoke = dgm_core_run_invoke,
+                                .cancel_invoked = dgm_core_run_cancel_invoked};
 
 /* ---- starting and stopping --------------------------------------------------------------------------------------------- */
 
@@ -504,34 +512,42 @@ void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_
 
 /* ---- after a restart --------------------------------------------------------------------------------------------------- */
 
-/* That of the last turn: messages that waited for it were not stored. */
-static const dgm_message *last_message_of_user(const dgm_task *task)
+/* Of the last run: the message that started it, then those that it has accepted. Messages that waited for it were not
+ * stored. n 0: unknown. */
+static dgm_messages messages_of_run(const struct live *l, dgm_arena *a)
 {
-    for (size_t i = task ? task->history.n : 0; i-- > 0;) {
+    const dgm_task *task = dgm_fold_task(l->fold);
+    size_t max = dgm_live_n_joined(l) + (size_t)1;
+    dgm_message *found = dgm_new_n(a, dgm_message, max);
+    size_t n = 0;
+    for (size_t i = task ? task->history.n : 0; i-- > 0 && n < max;) {
         if (task->history.at[i].role == DGM_ROLE_USER)
-            return &task->history.at[i];
+            found[max - ++n] = dgm_message_copy(a, &task->history.at[i]);
     }
-    return NULL;
+    return (dgm_messages){found + max - n, n};
 }
 
 bool dgm_core_run_resume(struct live *l)
 {
     struct shard *s = l->shard;
     dgm_event event = {0};
-    const dgm_message *m = last_message_of_user(dgm_fold_task(l->fold));
-    if (!m)
+    dgm_arena *given = dgm_arena_new();
+    dgm_messages messages = messages_of_run(l, given);
+    if (!messages.n) {
+        dgm_arena_free(given);
         return false;
+    }
     struct call *c =
         dgm_call_new(s->core, CALL_SEND, dgm_live_owner(l)); /* as a run is made of it */
     c->agent = l->agent;
-    c->send.given = dgm_arena_new();
-    c->send.message = dgm_new(c->send.given, dgm_message);
-    *c->send.message = dgm_message_copy(c->send.given, m);
+    c->send.given = given;
+    c->send.message = messages.at;
     struct run *r = new_run(s, c, l);
     dgm_arena_free(c->arena);
     run_set_state(r, RUN_EARLY_TASK); /* its log begins with a `task` event */
     l->run = r;
     r->input.is_resumed = true;
+    r->input.accepted = (dgm_messages){messages.at + 1, messages.n - 1};
     if ((r->task_before = dgm_live_snapshot(l)) &&
         !dgm_record_event(r->task_before, r->base.arena, &event, NULL))
         r->input.task = event.task;
@@ -548,6 +564,8 @@ void dgm_core_run_begin(struct run *r)
         run_finish(r);
     else if (r->is_late)
         dgm_core_run_make_task(r);
+    else if (r->live && r->live->rare->queued)
+        dgm_send_offer_queued(r->live);
 }
 
 void dgm_core_run_make_task(struct run *r)
@@ -584,6 +602,8 @@ void dgm_core_run_cancel(struct run *r)
     r->base.canceled = true;
     if (r->state == RUN_ENDED)
         return;
+    if (r->shard->invoked && !r->base.suspended)
+        dgm_core_invoked_cancel_all(r);
     if (r->is_started && r->agent->backend->cancel)
         r->agent->backend->cancel(r->agent->agent, &r->base);
     else

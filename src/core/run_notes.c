@@ -1,8 +1,12 @@
 /*
- * core/run_notes.c - texts that agents store for later runs (remember, recall).
+ * core/run_notes.c - texts that agents store for later runs (remember, recall), and durability of what they emit (commit).
  *
  * A text is a note of its owner. The name of the note has the agent and the task or the context, so that a contextId that
  * another caller or another agent uses is another note. A run need not have a task: its task id is drawn before it starts.
+ *
+ * A text is stored after the events that were emitted before it: they are handed to the store first, and the store makes
+ * the writes of a loop in order. A commit is an append that is synced. It is done when that append has answered, and all
+ * texts that were put before it.
  *
  * Agents hold memory of their run in `arg`, so no callback comes after the run has ended: the requests of a run are in
  * a list, and the end of the run takes the run out of all of them.
@@ -22,6 +26,11 @@ struct run_note {
     void (*stored)(void *arg, dgm_code code);
     void (*found)(void *arg, dgm_str text);
     void *arg;
+    /* Of a commit: */
+    uint32_t n_appends, n_notes; /* that the store has to answer before it is done */
+    bool is_commit;              /* it waits for them; no callback that is on its way has it */
+    bool is_put;                 /* a text that the store has not answered */
+    dgm_code code;
 };
 
 static struct run_note *run_note_new(struct run *r, void *arg)
@@ -29,8 +38,10 @@ static struct run_note *run_note_new(struct run *r, void *arg)
     struct run_note *n = dgm_xcalloc(1, sizeof *n);
     n->run = r;
     n->arg = arg;
-    n->next = r->notes;
-    r->notes = n;
+    struct run_note **at = &r->notes; /* the oldest first: commits are reported in order */
+    while (*at)
+        at = &(*at)->next;
+    *at = n;
     return n;
 }
 
@@ -49,8 +60,12 @@ static struct run *run_note_release(struct run_note *n)
 
 void dgm_core_run_forget_notes(struct run *r)
 {
-    for (struct run_note *n = r->notes; n; n = n->next)
+    for (struct run_note *n = r->notes, *next; n; n = next) {
+        next = n->next;
         n->run = NULL;
+        if (n->is_commit)
+            free(n);
+    }
     r->notes = NULL;
 }
 
@@ -65,13 +80,103 @@ static dgm_note run_note_of(const struct run *r, dgm_arena *a, dgm_run_scope sco
                       .name = dgm_arena_join(a, dgm_arena_join(a, r->agent->id, DGM_STR("/")), id)};
 }
 
+/* ---- commits ------------------------------------------------------------------------------------------------------ */
+
+static void on_commit_done(void *arg)
+{
+    struct run_note *n = arg;
+    if (run_note_release(n))
+        n->stored(n->arg, n->code);
+    free(n);
+}
+
+/* Later, and not in here: the agent may end its run then. */
+static void commit_report(struct run *r, struct run_note *n)
+{
+    n->is_commit = false;
+    dgm_loop_post(r->shard->loop, on_commit_done, n);
+}
+
+void dgm_core_run_written(struct run *r, dgm_code code)
+{
+    for (struct run_note *n = r->notes; n; n = n->next) {
+        if (!n->is_commit || !n->n_appends)
+            continue;
+        n->n_appends--;
+        if (code) { /* the store has failed: no append of the task is answered after this */
+            n->n_appends = n->n_notes = 0;
+            n->code = code;
+        }
+        if (!n->n_appends && !n->n_notes)
+            commit_report(r, n);
+    }
+}
+
+/* A note that a commit may wait for was stored. */
+static void commits_count_note(struct run *r, dgm_code code)
+{
+    for (struct run_note *n = r->notes; n; n = n->next) {
+        if (!n->is_commit || !n->n_notes)
+            continue;
+        n->n_notes--;
+        n->code = n->code ? n->code : code;
+        if (!n->n_appends && !n->n_notes)
+            commit_report(r, n);
+    }
+}
+
+static uint32_t count_unstored(const struct run *r)
+{
+    uint32_t count = 0;
+    for (const struct run_note *n = r->notes; n; n = n->next)
+        count += n->is_put;
+    return count;
+}
+
+void dgm_core_run_commit(dgm_run *base, void (*done)(void *arg, dgm_code code), void *arg)
+{
+    struct run *r = (struct run *)(void *)base;
+    struct live *l = r->live;
+    struct run_note *n = run_note_new(r, arg);
+    n->stored = done;
+    n->n_notes = count_unstored(r);
+    if (l && l->state == LIVE_BROKEN) {
+        n->code = l->rare->store_fault->code;
+        commit_report(r, n);
+    } else if (l) {
+        n->is_commit = true;
+        n->n_appends = l->write.n_appends + 1;
+        l->write.sync = true;
+        dgm_loop_at_turn_end(l->shard->loop, &l->write.flush);
+    } else if (n->n_notes) { /* nothing was emitted yet */
+        n->is_commit = true;
+    } else {
+        commit_report(r, n);
+    }
+}
+
+/* ---- texts -------------------------------------------------------------------------------------------------------- */
+
 static void on_run_note_stored(dgm_code code, const dgm_err *err, void *arg)
 {
     struct run_note *n = arg;
+    struct run *r = run_note_release(n);
     (void)err;
-    if (run_note_release(n) && n->stored)
-        n->stored(n->arg, code);
+    if (r)
+        commits_count_note(r, code);
+    if (r && n->stored)
+        n->stored(n->arg, code); /* may end the run */
     free(n);
+}
+
+/* The events before the text are passed to the store before it. */
+static void flush_before_note(const struct run *r)
+{
+    struct live *l = r->live;
+    if (!l || !l->write.flush.next || l->state != LIVE_READY || r->shard->core->stopping)
+        return; /* if the store is not asked any more, the text is refused, too */
+    dgm_loop_not_at_turn_end(l->shard->loop, &l->write.flush);
+    dgm_live_flush(l);
 }
 
 void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,
@@ -84,7 +189,10 @@ void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,
     dgm_note note = run_note_of(r, a, scope);
     struct run_note *n = run_note_new(r, arg);
     r->has_no_note[scope] = false;
+    n->is_put = true;
+    flush_before_note(r);
     note.text = text;
+    note.max_bytes = DGM_MAX_RUN_NOTE_BYTES;
     note.expires_ms = keep_ms ? dgm_loop_unix_ms() + keep_ms + RUN_NOTE_WAIT_MS : 0;
     n->stored = stored;
     dgm_core_put_note(core, &note, on_run_note_stored, n);

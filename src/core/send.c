@@ -9,6 +9,9 @@
  *
  * In every other case the answer waits for the store, not for an agent.
  *
+ * A message to a task that works is offered to its run (dgm_backend.message). If the run accepts it, the message is a turn
+ * of its own, without a run of its own: both turns end with the run. Else it waits in the queue.
+ *
  * A caller may disconnect before there is a task. No client can find, read or stop a run without a task, so the run
  * ends when all callers that wait for its first event have left. A message that was sent several times has several
  * callers.
@@ -78,13 +81,20 @@ static dgm_code send_check(const struct live *l, const struct call *c, dgm_err *
     return DGM_OK;
 }
 
+/* As the log and the agent get it. */
+static dgm_message send_fill_message(const struct live *l, const struct call *c, dgm_arena *a)
+{
+    dgm_message m = *c->send.message;
+    m.context_id = l->context_id;
+    m.task_id = l->id;
+    dgm_send_mark_message(a, dgm_live_owner(l), &m);
+    return m;
+}
+
 /* The message is its turn's first record, and in the Task that the caller sees first. */
 static dgm_code send_append_message(struct live *l, struct call *c, dgm_message *m, dgm_arena *a,
                                     dgm_err *err)
 {
-    m->context_id = l->context_id;
-    m->task_id = l->id;
-    dgm_send_mark_message(a, dgm_live_owner(l), m);
     dgm_internal accepted = {.kind = DGM_INTERNAL_MESSAGE,
                              .task_id = l->id,
                              .message = m,
@@ -105,26 +115,105 @@ static dgm_code send_end_question(struct live *l, dgm_arena *a, dgm_err *err)
                                                    : DGM_OK;
 }
 
+/* The task with the message, and what follows. Returns the record that must be published before it is answered: by then
+ * the message and the new state are stored. */
+static uint64_t send_fill_answer(struct live *l, struct call *c)
+{
+    c->turn.context_id = dgm_arena_dup(c->arena, l->context_id);
+    c->log = dgm_log_ref(l->log);
+    c->after = l->log->last;
+    if (!(c->snapshot = dgm_live_snapshot(l)))
+        c->after = c->turn.first_seq - 1; /* too large to be shown: then from the message on */
+    return l->log->last;
+}
+
 static void send_start_turn(struct live *l, struct call *c)
 {
     dgm_err err = {0};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_message message = *c->send.message;
+    dgm_message message = send_fill_message(l, c, a);
     dgm_record *before = dgm_live_snapshot(l);
     if (send_append_message(l, c, &message, a, &err) || send_end_question(l, a, &err)) {
         dgm_record_unref(before);
         dgm_call_refuse(c, &err);
         return;
     }
-    c->turn.context_id = dgm_arena_dup(c->arena, l->context_id);
-    c->log = dgm_log_ref(l->log);
-    c->after = l->log->last;
-    uint64_t visible = c->after; /* by then the message and the new state are stored */
-    if (!(c->snapshot = dgm_live_snapshot(l)))
-        c->after = c->turn.first_seq - 1; /* too large to be shown: then from the message on */
+    uint64_t visible = send_fill_answer(l, c);
     dgm_core_run_start(l->shard, c, l, before);
     dgm_resend_decided(l->shard, c, l);
     dgm_live_answer_when_published(l, c, visible);
+}
+
+/* ---- to a run that works -------------------------------------------------------------------------------------------- */
+
+static bool may_offer(const struct live *l)
+{
+    const struct run *r = l->run;
+    return r && r->agent->backend->message && r->is_started && !r->is_starting &&
+           (r->state == RUN_TASK || r->state == RUN_EARLY_TASK) && !r->base.canceled &&
+           l->state == LIVE_READY && !l->shard->core->stopping &&
+           !dgm_state_is_terminal(l->task_state) && !dgm_state_is_interrupted(l->task_state);
+}
+
+/* The turn before ends here for the store, so that its records can be trimmed by whole rows. */
+static void end_turn_before_join(struct live *l)
+{
+    l->turns.last.last_seq = l->log->last;
+    l->write.turn = true;
+    dgm_loop_at_turn_end(l->shard->loop, &l->write.flush); /* dgm_live_start_turn writes it now */
+}
+
+/* False: the run does not accept it. True: it has its turn, and will be answered. */
+static bool send_join_run(struct live *l, struct call *c)
+{
+    dgm_err err = {0};
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    struct run *r = l->run;
+    if (!may_offer(l))
+        return false;
+    dgm_message message = send_fill_message(l, c, a);
+    if (!r->agent->backend->message(r->agent->agent, &r->base, &message, c->send.metadata))
+        return false;
+    dgm_deadline_stop(c);
+    end_turn_before_join(l);
+    if (send_append_message(l, c, &message, a, &err)) {
+        dgm_call_refuse(c, &err);
+        return true;
+    }
+    l->turns.items[l->turns.n - 1].is_joined = true;
+    uint64_t visible = send_fill_answer(l, c);
+    dgm_resend_decided(l->shard, c, l);
+    dgm_live_answer_when_published(l, c, visible);
+    return true;
+}
+
+void dgm_send_offer_queued(struct live *l)
+{
+    struct call *c;
+    l->held++;
+    while (may_offer(l) && (c = l->rare->queued)) {
+        dgm_live_rare(l)->queued = c->next;
+        c->send.queue = NULL;
+        if (!send_join_run(l, c)) { /* it stays the first one */
+            dgm_live_rare(l)->queued = c;
+            c->send.queue = l;
+            break;
+        }
+        dgm_live_rare(l)->n_queued--;
+    }
+    l->held--;
+}
+
+static void send_wait(struct live *l, struct call *c)
+{
+    struct call **at = &dgm_live_rare(l)->queued;
+    while (*at)
+        at = &(*at)->next;
+    c->next = NULL;
+    *at = c;
+    dgm_live_rare(l)->n_queued++;
+    c->send.queue = l;
+    dgm_deadline_start(l->shard, c);
 }
 
 static void ignore_answer(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
@@ -161,20 +250,20 @@ void dgm_send_to_task(struct live *l, struct call *c)
         dgm_call_refuse(c, &err);
         return;
     }
+    if (l->run && !l->rare->queued && send_join_run(l, c)) /* messages do not overtake others */
+        return;
+    if (c->send.joins_run) {
+        dgm_call_refuse_with(c, DGM_UNSUPPORTED_OPERATION,
+                             "the task does not accept messages while it works");
+        return;
+    }
     if (!l->run) {
         l->held++; /* what is written before the turn begins may be refused */
         send_start_turn(l, c);
         l->held--;
         return;
     }
-    struct call **at = &dgm_live_rare(l)->queued;
-    while (*at)
-        at = &(*at)->next;
-    c->next = NULL;
-    *at = c;
-    dgm_live_rare(l)->n_queued++;
-    c->send.queue = l;
-    dgm_deadline_start(l->shard, c);
+    send_wait(l, c);
 }
 
 /* ---- deadlines --------------------------------------------------------------------------------------------------- */

@@ -89,8 +89,13 @@ static void memory_start(void *agent, dgm_run *run)
         was_undecided = ((struct run *)(void *)run)->live == NULL;
         run->ops->remember(run, scope, text, on_stored, run);
     } else if (dgm_str_is(text, "too much")) {
-        char *large = calloc(1, DGM_MAX_NOTE_BYTES + 1);
-        run->ops->remember(run, scope, (dgm_str){large, DGM_MAX_NOTE_BYTES + 1}, on_stored, run);
+        char *large = calloc(1, DGM_MAX_RUN_NOTE_BYTES + 1);
+        run->ops->remember(run, scope, (dgm_str){large, DGM_MAX_RUN_NOTE_BYTES + 1}, on_stored,
+                           run);
+        free(large);
+    } else if (dgm_str_is(text, "as much as possible")) {
+        char *large = calloc(1, DGM_MAX_RUN_NOTE_BYTES);
+        run->ops->remember(run, scope, (dgm_str){large, DGM_MAX_RUN_NOTE_BYTES}, on_stored, run);
         free(large);
     } else if (dgm_str_starts(text, DGM_STR("recall"))) {
         run->ops->recall(run, scope, on_found, run);
@@ -197,6 +202,7 @@ static void an_agent_finds_what_it_stored(void **state)
     tell_only(&e, "recall!", (struct to){.context = "c", .agent = "two"}, "none");
     tell_only(&e, "recall", (struct to){.context = "c"}, "none"); /* of another task */
     tell_only(&e, "too much", (struct to){.context = "c"}, "too large");
+    tell_only(&e, "as much as possible", (struct to){.context = "c"}, "stored");
     restart(&e);
     tell_only(&e, "recall!", (struct to){.context = "c"}, "remember two!");
     stop_env(&e);

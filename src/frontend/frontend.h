@@ -28,9 +28,10 @@ typedef enum dgm_route_method {
 } dgm_route_method;
 
 typedef enum dgm_access {
-    DGM_ACCESS_PUBLIC,  /* no token is needed */
-    DGM_ACCESS_CALLER,  /* a known token, or any caller of a server without tokens */
-    DGM_ACCESS_OPERATOR /* the operator of the server; others get 403 */
+    DGM_ACCESS_PUBLIC,   /* no token is needed */
+    DGM_ACCESS_CALLER,   /* a known token, or any caller of a server without tokens */
+    DGM_ACCESS_OPERATOR, /* the operator of the server; others get 403 */
+    DGM_ACCESS_INSPECTOR /* the operator; callers for their own tasks, if the setting `inspect` allows it */
 } dgm_access;
 
 typedef enum dgm_body_limit {

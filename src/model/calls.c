@@ -40,3 +40,28 @@ dgm_strs dgm_message_call_ids(dgm_arena *a, const dgm_message *m, size_t max)
     }
     return ids;
 }
+
+bool dgm_part_is_tools(const dgm_part *p)
+{
+    yyjson_val *data = (yyjson_val *)(uintptr_t)p->data, *tool;
+    yyjson_val *list = p->kind == DGM_PART_DATA ? dgm_json_get(data, DGM_STR(DGM_DATA_TOOLS)) : NULL;
+    size_t i, n;
+    if (!yyjson_arr_size(list) || yyjson_obj_size(data) != 1)
+        return false;
+    yyjson_arr_foreach (list, i, n, tool) {
+        if (!dgm_json_get(tool, DGM_STR("name")))
+            return false;
+    }
+    return true;
+}
+
+const dgm_json *dgm_message_tools(const dgm_message *m, size_t *ret_part)
+{
+    for (size_t i = 0; m->role == DGM_ROLE_USER && i < m->parts.n; i++) {
+        if (!dgm_part_is_tools(&m->parts.at[i]))
+            continue;
+        *ret_part = i;
+        return dgm_json_get(m->parts.at[i].data, DGM_STR(DGM_DATA_TOOLS));
+    }
+    return NULL;
+}

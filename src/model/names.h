@@ -12,6 +12,8 @@
 #define DGM_META_TOOL_CHOICE "dragoman:tool_choice"         /* as received */
 #define DGM_META_RESPONSE_FORMAT "dragoman:response_format" /* as received: JSON, and its schema */
 #define DGM_META_INSTRUCTIONS "dragoman:instructions"
+/* An object: temperature and other parameters for a model (wire/model_call.h). */
+#define DGM_META_PARAMETERS "dragoman:parameters"
 #define DGM_META_STATE "dragoman:state"     /* AG-UI's shared state */
 #define DGM_META_CONTEXT "dragoman:context" /* AG-UI's: [{description, value}] */
 #define DGM_META_RESUME "dragoman:resume"   /* AG-UI's: [{interruptId, status, payload}] */
@@ -20,10 +22,16 @@
 /* In the metadata of a message: who sent it, if that is known. The core sets them. */
 #define DGM_META_PRINCIPAL "dragoman:principal"
 #define DGM_META_TENANT "dragoman:tenant"
+/* In the metadata of a message that an agent of this server has sent: the id of its task, and how many tasks there are
+ * above the one that gets it. The core sets them. */
+#define DGM_META_PARENT_TASK "dragoman:parent_task"
+#define DGM_META_DEPTH "dragoman:invoke_depth"
 /* In the metadata of a message: members of chat messages that A2A has no place for. */
 #define DGM_META_ROLE "dragoman:role" /* system, developer, function */
 #define DGM_META_NAME "dragoman:name"
 #define DGM_META_REASONING "dragoman:reasoning_content"
+/* In the metadata of an agent's message: the values that the model's server wants back (wire/model_call.h). */
+#define DGM_META_MODEL "dragoman:model"
 
 /* In the metadata of a part: "transcript" is the earlier conversation, before the message itself; or the chat part
  * that it was made of. */

@@ -14,12 +14,13 @@ typedef struct dgm_owner {
 } dgm_owner;
 
 /* A text that is stored for a caller without a task, by (owner, kind, name): conversations of OpenAI, responses that were
- * deleted. Of limited size: DGM_MAX_NOTE_BYTES, more is DGM_TOO_LARGE. */
+ * deleted; what agents store for later runs. Of limited size: more is DGM_TOO_LARGE. */
 typedef struct dgm_note {
     dgm_owner owner;
     dgm_str kind, name;
     dgm_str text;       /* replaces the one before; absent: the note is removed */
     int64_t expires_ms; /* 0: never */
+    size_t max_bytes;   /* of the text; 0: DGM_MAX_NOTE_BYTES */
 } dgm_note;
 
 /* A page of tasks. */

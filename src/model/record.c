@@ -1,6 +1,7 @@
 /* model/record.c - events as immutable bytes. */
 #include "model/record.h"
 #include "base/limits.h"
+#include "base/spare.h"
 #include "model/form.h"
 #include "json/copy_clean.h"
 
@@ -22,6 +23,12 @@ static bool is_ascii(dgm_str s)
     return !(all & UINT64_C(0x8080808080808080));
 }
 
+static size_t record_size(size_t n_bytes)
+{
+    size_t size = offsetof(dgm_record, bytes) + n_bytes + 1;
+    return size > sizeof(dgm_record) ? size : sizeof(dgm_record);
+}
+
 static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_record, dgm_err *err)
 {
     if (bytes.n > DGM_MAX_RECORD_BYTES)
@@ -30,8 +37,7 @@ static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_recor
             "an event of %zu bytes, more than the limit record_bytes of %zu: send it in "
             "several chunks",
             bytes.n, DGM_MAX_RECORD_BYTES);
-    size_t size = offsetof(dgm_record, bytes) + bytes.n + 1;
-    dgm_record *r = dgm_xmalloc(size > sizeof *r ? size : sizeof *r);
+    dgm_record *r = dgm_spare_alloc(record_size(bytes.n));
     r->head = head;
     atomic_init(&r->refs, 1);
     atomic_init(&r->payloads, NULL);
@@ -295,7 +301,7 @@ void dgm_record_unref(dgm_record *r)
         free(p);
     }
     if (!r->block)
-        free(r);
+        dgm_spare_free(r, record_size(r->n));
     else if (atomic_fetch_sub_explicit(&r->block->refs, 1, memory_order_acq_rel) == 1)
         free(r->block);
 }

@@ -54,4 +54,30 @@ static void ids_are_texts_of_some_length(void **state)
     assert_int_equal(dgm_message_call_ids(a, &m, 2).n, 2);
 }
 
-DGM_TEST_MAIN(dgm_test(calls_are_data_of_agents), dgm_test(ids_are_texts_of_some_length))
+static void tools_are_data_of_users(void **state)
+{
+    (void)state;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    static const char *const others[] = {
+        "{\"tools\":[]}",
+        "{\"tools\":[\"hammer\"]}",
+        "{\"tools\":[{\"name\":\"x\"},{\"id\":1}]}",
+        "{\"tools\":[{\"name\":\"x\"}],\"more\":1}",
+        "{\"tools\":{\"name\":\"x\"}}",
+        "[]",
+    };
+    dgm_part parts[2] = {{.kind = DGM_PART_TEXT, .content = DGM_STR("tools")}};
+    dgm_message m = {.role = DGM_ROLE_USER, .parts = {parts, 2}};
+    size_t part = 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        parts[1] = data(a, others[i]);
+        assert_null(dgm_message_tools(&m, &part));
+    }
+    parts[1] = data(a, "{\"tools\":[{\"name\":\"x\"},{\"name\":7}]}");
+    assert_int_equal(yyjson_arr_size((yyjson_val *)(uintptr_t)dgm_message_tools(&m, &part)), 2);
+    assert_int_equal(part, 1);
+    m.role = DGM_ROLE_AGENT;
+    assert_null(dgm_message_tools(&m, &part));
+}
+
+DGM_TEST_MAIN(dgm_test(tools_are_data_of_users), dgm_test(calls_are_data_of_agents), dgm_test(ids_are_texts_of_some_length))

@@ -145,7 +145,7 @@ static size_t conn_parse(http_conn *c, const char *p, size_t n)
         }
         switch (s) {
         case DGM_HTTP1_CONTINUE:
-            dgm_out_add(&c->out, &c->shard->pool, DGM_STR("HTTP/1.1 100 Continue\r\n\r\n"));
+            dgm_out_add(&c->out, DGM_STR("HTTP/1.1 100 Continue\r\n\r\n"));
             dgm_loop_at_turn_end(c->shard->loop, &c->turn);
             /* fallthrough */
         case DGM_HTTP1_HEAD:
@@ -235,7 +235,7 @@ void dgm_http_conn_close(http_conn *c)
     c->x = NULL;
     dgm_http_conn_set_state(c, CONN_DEAD);
     dgm_http_conn_set_timer(c, T_NONE);
-    dgm_out_clear(&c->out, &c->shard->pool);
+    dgm_out_clear(&c->out);
     if (c->tls)
         dgm_tls_free(c->tls);
     c->tls = NULL;
@@ -273,7 +273,7 @@ static int conn_write(http_conn *c)
             return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? 0 : -1;
         }
         c->restart = true;
-        dgm_out_drop(wire, &c->shard->pool, (size_t)wrote);
+        dgm_out_drop(wire, (size_t)wrote);
         if ((size_t)wrote < n)
             return 0; /* the socket is full: another call would only return EAGAIN */
     }
@@ -289,9 +289,8 @@ static void conn_flush(void *arg)
             conn_free(c);
         return;
     }
-    dgm_out_close_chunk(&c->out, &c->shard->pool);
-    if ((c->tls && c->out.n && !dgm_tls_write(c->tls, &c->out, &c->shard->pool)) ||
-        conn_write(c) < 0) {
+    dgm_out_close_chunk(&c->out);
+    if ((c->tls && c->out.n && !dgm_tls_write(c->tls, &c->out)) || conn_write(c) < 0) {
         dgm_http_conn_lost(c);
         return;
     }
@@ -461,7 +460,7 @@ void dgm_http_conn_new(http_shard *s, int fd, size_t peer)
             return;
         }
         dgm_http_conn_refuse(c, 503, "too many connections (connections)");
-    } else if (s->tls && !(c->tls = dgm_tls_new(s->tls, &s->pool))) {
+    } else if (s->tls && !(c->tls = dgm_tls_new(s->tls))) {
         dgm_http_conn_lost(c);
         return;
     }

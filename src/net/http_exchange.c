@@ -1,27 +1,16 @@
 /* net/http_exchange.c - a request and its answer. */
 #include "net/http_int.h"
 
+#include "base/spare.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
 #define REQUEST_BYTES ((size_t)3008) /* a message of a few words, read and answered */
-#define SPARE_ARENA_BYTES ((size_t)8 << 10)
 #define SMALL_ARENA_BYTES                                                                          \
     ((size_t)496)                /* the first block of the arena after a request was forgotten */
 #define MORE_BYTES ((size_t)176) /* likewise of allocations that `room` is too small for */
 #define COPY_BYTES ((size_t)4 << 10) /* up to here a copy is cheaper than a part of its own */
-
-/* ---- arenas ------------------------------------------------------------------------------------------------- */
-
-static void exchange_return_arena(http_shard *s, dgm_arena *a, bool is_small)
-{
-    if (!is_small && s->n_arenas < SPARE_ARENAS && dgm_arena_used(a) <= SPARE_ARENA_BYTES) {
-        dgm_arena_reset(a);
-        s->arenas[s->n_arenas++] = a;
-    } else {
-        dgm_arena_free(a);
-    }
-}
 
 /* ---- states ------------------------------------------------------------------------------------------------- */
 
@@ -50,8 +39,8 @@ static const dgm_http_watcher watches_nothing;
 void dgm_http_exchange_new(http_conn *c)
 {
     http_shard *s = c->shard;
-    dgm_http_exchange *x = dgm_xcalloc(1, sizeof *x);
-    x->arena = s->n_arenas ? s->arenas[--s->n_arenas] : dgm_arena_new_small(REQUEST_BYTES);
+    dgm_http_exchange *x = dgm_spare_alloc_zeroed(sizeof *x);
+    x->arena = dgm_arena_new_small(REQUEST_BYTES);
     x->watcher = &watches_nothing;
     x->shard = s;
     x->c = c;
@@ -65,15 +54,12 @@ void dgm_http_exchange_new(http_conn *c)
 
 void dgm_http_exchange_free(dgm_http_exchange *x)
 {
-    if (x->retired)
-        exchange_return_arena(x->shard, x->retired, x->retired_small);
-    if (x->arena)
-        exchange_return_arena(x->shard, x->arena, x->forgotten);
+    dgm_arena_free(x->retired);
+    dgm_arena_free(x->arena);
     if (x->charged)
         dgm_http_uncharge(x);
-    if (x->more)
-        dgm_arena_free(x->more);
-    free(x);
+    dgm_arena_free(x->more);
+    dgm_spare_free(x, sizeof *x);
 }
 
 void dgm_http_exchange_drop(dgm_http_exchange *x, int status)
@@ -92,7 +78,7 @@ void dgm_http_exchange_turn_end(void *arg)
     dgm_http_exchange *x = arg;
     const dgm_http_watcher *w = x->watcher;
     if (x->retired && !x->borrowed) {
-        exchange_return_arena(x->shard, x->retired, x->retired_small);
+        dgm_arena_free(x->retired);
         x->retired = NULL;
         if (x->charged)
             dgm_http_uncharge(x);
@@ -156,8 +142,8 @@ void dgm_http_conn_refuse(http_conn *c, int status, const char *why)
                                              .framing = BY_LENGTH,
                                              .length = text.n + 1,
                                              .connection = "close"});
-    dgm_out_add(&c->out, &c->shard->pool, text);
-    dgm_out_add(&c->out, &c->shard->pool, DGM_STR("\n"));
+    dgm_out_add(&c->out, text);
+    dgm_out_add(&c->out, DGM_STR("\n"));
     if (c->x)
         dgm_http_exchange_drop(c->x, status);
     c->x = NULL;
@@ -339,7 +325,6 @@ static void exchange_free_arena(void *arena)
 void dgm_http_forget_request(dgm_http_exchange *x)
 {
     assert(x->state != EXCHANGE_ENDED);
-    bool is_small = x->forgotten;
     if (!x->forgotten) {
         const dgm_http_request *r = &x->in->request;
         if (x->state < EXCHANGE_RESPONDING && x->n_also)
@@ -366,7 +351,6 @@ void dgm_http_forget_request(dgm_http_exchange *x)
         dgm_arena_defer(x->retired, exchange_free_arena, x->arena);
     } else if (x->arena) {
         x->retired = x->arena;
-        x->retired_small = is_small;
     }
     x->arena = NULL;
     dgm_loop_at_turn_end(x->shard->loop, &x->turn);
@@ -425,7 +409,7 @@ void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
 {
     exchange_start_response(x, status, content_type, headers, n, BY_LENGTH, body.n);
     if (x->c && !x->no_body) {
-        dgm_out_add(&x->c->out, &x->shard->pool, body);
+        dgm_out_add(&x->c->out, body);
         x->sent = body.n;
     }
     exchange_end(x);
@@ -463,8 +447,8 @@ void dgm_http_write(dgm_http_exchange *x, dgm_str bytes)
     if (!x->c || x->no_body || !bytes.n)
         return;
     if (x->chunked)
-        dgm_out_open_chunk(&x->c->out, &x->shard->pool);
-    dgm_out_add(&x->c->out, &x->shard->pool, bytes);
+        dgm_out_open_chunk(&x->c->out);
+    dgm_out_add(&x->c->out, bytes);
     x->sent += bytes.n;
     x->above |= dgm_http_conn_backlog(x->c) > DGM_HTTP_BACKLOG_MARK;
     dgm_loop_at_turn_end(x->shard->loop, &x->c->turn);
@@ -488,7 +472,7 @@ void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn rele
     }
     assert(x->state == EXCHANGE_RESPONDING);
     if (x->chunked)
-        dgm_out_open_chunk(&x->c->out, &x->shard->pool);
+        dgm_out_open_chunk(&x->c->out);
     x->borrowed++;
     dgm_out_share(&x->c->out, bytes, release, arg, on_piece_dropped, x);
     x->sent += bytes.n;
@@ -505,8 +489,8 @@ void dgm_http_end(dgm_http_exchange *x)
         return;
     }
     if (x->c && x->chunked) {
-        dgm_out_close_chunk(&x->c->out, &x->shard->pool);
-        dgm_out_add(&x->c->out, &x->shard->pool, DGM_STR("0\r\n\r\n"));
+        dgm_out_close_chunk(&x->c->out);
+        dgm_out_add(&x->c->out, DGM_STR("0\r\n\r\n"));
     }
     exchange_end(x);
 }

@@ -100,7 +100,7 @@ void dgm_http_put_head(http_conn *c, const struct http_head *h)
     for (const struct http_header_list *l = h->headers; l < h->headers + 2; l++)
         for (size_t i = 0; i < l->n; i++)
             room += l->items[i].name.n + l->items[i].value.n + 4;
-    char *from = dgm_out_room(&c->out, &s->pool, room), *p = from;
+    char *from = dgm_out_room(&c->out, room), *p = from;
     if (h->status == 200) {
         p = PUT(p, "HTTP/1.1 200 OK\r\nDate: ");
     } else {

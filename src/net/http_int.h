@@ -42,7 +42,6 @@
 #define PLAIN_BYTES ((size_t)16 << 10)
 #define KEEP_BYTES 280 /* a handler's notes on a request, and the rest of a forgotten one */
 #define KEEP_ALIGN 8
-#define SPARE_ARENAS 16 /* of requests that are answered in the same turn */
 /* Bodies from this size on are delivered for at most LARGE_NS per turn of the loop. Decoding one takes up to 20 ms, and
  * hundreds may become complete in the same turn: other requests wait for one of them at most. */
 #define LARGE_BODY ((size_t)64 << 10)
@@ -140,10 +139,9 @@ struct dgm_http_exchange {
     };
     uint32_t borrowed; /* pieces on their way; they may lie in the arena */
     uint16_t n_also;
-    uint16_t status;    /* 0: there is no response yet */
-    uint8_t state;      /* enum http_exchange_state */
-    bool forgotten;     /* the request */
-    bool retired_small; /* `retired` was made after the request was forgotten */
+    uint16_t status; /* 0: there is no response yet */
+    uint8_t state;   /* enum http_exchange_state */
+    bool forgotten;  /* the request */
     bool is_head, is_http10, chunked, no_body, keep_alive;
     bool above;                                       /* the mark: on_room will be called */
     bool reported_gone, reported_fin, reported_drain; /* to the watcher */
@@ -179,9 +177,6 @@ struct http_shard {
     atomic_bool closed;
     char date[32];
     time_t date_at;
-    dgm_out_pool pool;
-    dgm_arena *arenas[SPARE_ARENAS];
-    size_t n_arenas;
     char read[READ_BYTES];
     char plain[PLAIN_BYTES];
 };

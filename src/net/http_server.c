@@ -168,10 +168,7 @@ static void server_unref(dgm_http_server *s)
         return;
     for (size_t i = 0; i < s->n_shards; i++) {
         http_shard *h = s->shards[i];
-        dgm_out_pool_done(&h->pool);
         dgm_tls_ctx_unref(h->tls);
-        while (h->n_arenas)
-            dgm_arena_free(h->arenas[--h->n_arenas]);
         free(h);
     }
     dgm_tls_ctx_unref(s->tls);

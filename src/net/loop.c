@@ -12,6 +12,8 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
+#include "base/sanitizer.h"
+#include "base/spare.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -26,6 +28,9 @@
 /* The wall clock is seen to step back by a little: the cores of a virtual machine differ, somebody sets it
  * right. What happened later gets no earlier time then; a clock that is set back by more is believed. */
 #define CLOCK_JITTER_MS 1000
+/* The time between two sweeps of spare blocks: a second after a burst its memory is free. */
+#define SWEEP_MS 400
+
 static _Thread_local dgm_loop *current;
 
 /* ---- the queue -------------------------------------------------------------------------------------------- */
@@ -143,6 +148,8 @@ static void on_prepare(uv_prepare_t *h)
         run_posted(l);
     }
     end_turn(l);
+    if (!l->sweep.place && !l->stopping && dgm_spare_bytes())
+        dgm_timer_start(&l->sweep, SWEEP_MS);
     if (l->posted_here || l->turn_first || l->timers.closed.n || l->timers.is_due)
         uv_idle_start(&l->idle, on_idle);
     else
@@ -162,6 +169,13 @@ static void on_async(uv_async_t *h)
     run_posted(h->data);
 }
 
+/* Runs again while blocks remain (on_prepare). */
+static void on_sweep(void *arg)
+{
+    (void)arg;
+    dgm_spare_sweep();
+}
+
 /* ---- a thread ------------------------------------------------------------------------------------------------ */
 
 static void on_guard(uv_timer_t *h)
@@ -173,6 +187,7 @@ static void loop_start_stop(void *arg)
 {
     dgm_loop *l = arg;
     l->stopping = true;
+    dgm_timer_stop(&l->sweep); /* a running timer would delay the end */
     while (l->stops) {
         dgm_loop_stop *s = l->stops;
         l->stops = s->next;
@@ -213,6 +228,8 @@ static void run_loop(void *arg)
 {
     dgm_loop *l = arg;
     current = l;
+    if (!DGM_HAVE_ASAN) /* it would not see that a block is used after it was freed */
+        dgm_spare_open(DGM_SPARE_BYTES);
     while (!l->stopping)
         uv_run(&l->uv, UV_RUN_DEFAULT);
 
@@ -228,6 +245,7 @@ static void run_loop(void *arg)
     l->stopped = true;
     pthread_mutex_unlock(&l->lock);
     close_own_handles(l);
+    dgm_spare_close();
     current = NULL;
 }
 
@@ -267,6 +285,7 @@ static dgm_code loop_new(size_t index, dgm_loop **ret_loop, dgm_err *err)
     uv_idle_init(&l->uv, &l->idle);
     uv_timer_init(&l->uv, &l->guard);
     dgm_loop_open_timers(l);
+    dgm_timer_init(l, &l->sweep, on_sweep, NULL);
     l->uv.data = l;
     l->async.data = l->prepare.data = l->check.data = l;
     uv_prepare_start(&l->prepare, on_prepare);

@@ -118,6 +118,7 @@ struct dgm_loop {
     dgm_loop_turn *turn_running; /* of the turn end that is being run */
     dgm_loop_stop *stops;
     struct dgm_timers timers;
+    dgm_timer sweep;           /* frees blocks that are not needed (base/spare.h) */
     struct dgm_client *client; /* net/client.h; made for the first request */
     dgm_trace trace;
 

@@ -1,13 +1,12 @@
 #include "net/out.h"
 
-#include "base/arena.h"
+#include "base/spare.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-/* Most answers fit into one piece; a loop keeps so many for the next turn. */
+/* Most answers fit into one piece. */
 #define PIECE_BYTES 1024
-#define POOL_PIECES 32
 /* 8 digits of size, CR, LF; what is not needed goes when the chunk is closed */
 #define SIZE_ROOM 10
 
@@ -22,18 +21,11 @@ struct dgm_out_piece {
 #define PIECE_CAP (PIECE_BYTES - sizeof(dgm_out_piece))
 
 /* Adds a piece with room for so many bytes; for 0 one that borrows its bytes. */
-static dgm_out_piece *out_add_piece(dgm_out *o, dgm_out_pool *pool, size_t room)
+static dgm_out_piece *out_add_piece(dgm_out *o, size_t room)
 {
-    dgm_out_piece *piece;
-    if (room && room <= PIECE_CAP && pool->free) {
-        piece = pool->free;
-        pool->free = piece->next;
-        pool->n--;
-    } else {
-        size_t cap = room && room <= PIECE_CAP ? PIECE_CAP : room;
-        piece = dgm_xmalloc(sizeof *piece + cap);
-        piece->cap = cap;
-    }
+    size_t cap = room && room <= PIECE_CAP ? PIECE_CAP : room;
+    dgm_out_piece *piece = dgm_spare_alloc(sizeof *piece + cap);
+    piece->cap = cap;
     piece->next = NULL;
     piece->p = piece->data;
     piece->n = 0;
@@ -43,46 +35,30 @@ static dgm_out_piece *out_add_piece(dgm_out *o, dgm_out_pool *pool, size_t room)
     return piece;
 }
 
-static void free_piece(dgm_out_piece *piece, dgm_out_pool *pool)
+static void free_piece(dgm_out_piece *piece)
 {
     if (piece->release)
         piece->release(piece->arg);
     if (piece->on_dropped)
         piece->on_dropped(piece->owner);
-    if (piece->cap == PIECE_CAP && pool->n < POOL_PIECES) {
-        piece->next = pool->free;
-        pool->free = piece;
-        pool->n++;
-    } else {
-        free(piece);
-    }
+    dgm_spare_free(piece, sizeof *piece + piece->cap);
 }
 
-void dgm_out_pool_done(dgm_out_pool *pool)
-{
-    while (pool->free) {
-        dgm_out_piece *piece = pool->free;
-        pool->free = piece->next;
-        free(piece);
-    }
-    pool->n = 0;
-}
-
-void dgm_out_clear(dgm_out *o, dgm_out_pool *pool)
+void dgm_out_clear(dgm_out *o)
 {
     while (o->first) {
         dgm_out_piece *piece = o->first;
         o->first = piece->next;
-        free_piece(piece, pool);
+        free_piece(piece);
     }
     *o = (dgm_out){0};
 }
 
-char *dgm_out_room(dgm_out *o, dgm_out_pool *pool, size_t n)
+char *dgm_out_room(dgm_out *o, size_t n)
 {
     const dgm_out_piece *last = o->last;
     if (!last || !last->cap || (size_t)(last->data + last->cap - (last->p + last->n)) < n)
-        out_add_piece(o, pool, n);
+        out_add_piece(o, n);
     return (char *)o->last->p + o->last->n;
 }
 
@@ -94,7 +70,7 @@ void dgm_out_wrote(dgm_out *o, size_t n)
         o->chunk_n += (uint32_t)n;
 }
 
-void dgm_out_add(dgm_out *o, dgm_out_pool *pool, dgm_str bytes)
+void dgm_out_add(dgm_out *o, dgm_str bytes)
 {
     const dgm_out_piece *last = o->last;
     size_t k = last && last->cap ? (size_t)(last->data + last->cap - (last->p + last->n)) : 0;
@@ -104,7 +80,7 @@ void dgm_out_add(dgm_out *o, dgm_out_pool *pool, dgm_str bytes)
         dgm_out_wrote(o, k);
     }
     if (k < bytes.n) {
-        memcpy(dgm_out_room(o, pool, bytes.n - k), bytes.p + k, bytes.n - k);
+        memcpy(dgm_out_room(o, bytes.n - k), bytes.p + k, bytes.n - k);
         dgm_out_wrote(o, bytes.n - k);
     }
 }
@@ -112,7 +88,7 @@ void dgm_out_add(dgm_out *o, dgm_out_pool *pool, dgm_str bytes)
 void dgm_out_share(dgm_out *o, dgm_str bytes, dgm_loop_fn release, void *arg,
                    dgm_loop_fn on_dropped, void *owner)
 {
-    dgm_out_piece *piece = out_add_piece(o, NULL, 0);
+    dgm_out_piece *piece = out_add_piece(o, 0);
     piece->p = bytes.p;
     piece->release = release;
     piece->arg = arg;
@@ -121,11 +97,11 @@ void dgm_out_share(dgm_out *o, dgm_str bytes, dgm_loop_fn release, void *arg,
     dgm_out_wrote(o, bytes.n);
 }
 
-void dgm_out_open_chunk(dgm_out *o, dgm_out_pool *pool)
+void dgm_out_open_chunk(dgm_out *o)
 {
     if (o->chunk)
         return;
-    dgm_out_room(o, pool, SIZE_ROOM);
+    dgm_out_room(o, SIZE_ROOM);
     o->chunk_at = (uint32_t)o->last->n;
     dgm_out_wrote(o, SIZE_ROOM);
     o->chunk = o->last;
@@ -133,7 +109,7 @@ void dgm_out_open_chunk(dgm_out *o, dgm_out_pool *pool)
 }
 
 /* The bytes before the size in its piece (the head of the response) move up to it. */
-void dgm_out_close_chunk(dgm_out *o, dgm_out_pool *pool)
+void dgm_out_close_chunk(dgm_out *o)
 {
     dgm_out_piece *piece = o->chunk;
     if (!piece)
@@ -151,7 +127,7 @@ void dgm_out_close_chunk(dgm_out *o, dgm_out_pool *pool)
     piece->n -= spare;
     o->n -= spare;
     o->chunk = NULL;
-    dgm_out_add(o, pool, DGM_STR("\r\n"));
+    dgm_out_add(o, DGM_STR("\r\n"));
 }
 
 size_t dgm_out_front(const dgm_out *o, struct iovec *iov, size_t n)
@@ -164,7 +140,7 @@ size_t dgm_out_front(const dgm_out *o, struct iovec *iov, size_t n)
     return i;
 }
 
-void dgm_out_drop(dgm_out *o, dgm_out_pool *pool, size_t n)
+void dgm_out_drop(dgm_out *o, size_t n)
 {
     assert(n <= o->n);
     o->n -= n;
@@ -174,7 +150,7 @@ void dgm_out_drop(dgm_out *o, dgm_out_pool *pool, size_t n)
         o->first = piece->next;
         if (!o->first)
             o->last = NULL;
-        free_piece(piece, pool);
+        free_piece(piece);
     }
     if (n) {
         o->first->p += n;

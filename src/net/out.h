@@ -13,13 +13,6 @@
 
 typedef struct dgm_out_piece dgm_out_piece;
 
-/* Pieces to use again; one per loop. */
-typedef struct dgm_out_pool {
-    dgm_out_piece *free;
-    size_t n;
-} dgm_out_pool;
-void dgm_out_pool_done(dgm_out_pool *pool);
-
 typedef struct dgm_out {
     dgm_out_piece *first, *last;
     size_t n;                   /* bytes in all */
@@ -27,20 +20,20 @@ typedef struct dgm_out {
     uint32_t chunk_at, chunk_n; /* offset of its size in that piece; its bytes so far */
 } dgm_out;
 
-void dgm_out_clear(dgm_out *o, dgm_out_pool *pool); /* releases what is borrowed */
+void dgm_out_clear(dgm_out *o); /* releases what is borrowed */
 
-void dgm_out_add(dgm_out *o, dgm_out_pool *pool, dgm_str bytes);
+void dgm_out_add(dgm_out *o, dgm_str bytes);
 /* Room for n bytes in one place; then say how many were written. */
-char *dgm_out_room(dgm_out *o, dgm_out_pool *pool, size_t n);
+char *dgm_out_room(dgm_out *o, size_t n);
 void dgm_out_wrote(dgm_out *o, size_t n);
 /* Borrows: release(arg) and then on_dropped(owner) when they have been dropped; either may be NULL. */
 void dgm_out_share(dgm_out *o, dgm_str bytes, dgm_loop_fn release, void *arg,
                    dgm_loop_fn on_dropped, void *owner);
 
 /* What is added from here on is inside the chunk; fine when one is open. */
-void dgm_out_open_chunk(dgm_out *o, dgm_out_pool *pool);
-void dgm_out_close_chunk(dgm_out *o, dgm_out_pool *pool); /* fine when none is open */
+void dgm_out_open_chunk(dgm_out *o);
+void dgm_out_close_chunk(dgm_out *o); /* fine when none is open */
 
 /* The bytes in front, in at most n parts; returns how many. No chunk may be open. */
 size_t dgm_out_front(const dgm_out *o, struct iovec *iov, size_t n);
-void dgm_out_drop(dgm_out *o, dgm_out_pool *pool, size_t n);
+void dgm_out_drop(dgm_out *o, size_t n);

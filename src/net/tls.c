@@ -28,7 +28,6 @@ struct dgm_tls {
     const char *in;
     size_t n_in;
     dgm_out wire;
-    dgm_out_pool *pool;
 };
 
 /* ---- the BIO ---------------------------------------------------------------------------------------------- */
@@ -52,7 +51,7 @@ static int bio_write(BIO *b, const char *p, int n)
 {
     dgm_tls *t = BIO_get_data(b);
     BIO_clear_retry_flags(b);
-    dgm_out_add(&t->wire, t->pool, (dgm_str){p, (size_t)n});
+    dgm_out_add(&t->wire, (dgm_str){p, (size_t)n});
     return n;
 }
 
@@ -132,11 +131,10 @@ void dgm_tls_ctx_unref(dgm_tls_ctx *c)
 
 /* ---- a connection ------------------------------------------------------------------------------------------- */
 
-dgm_tls *dgm_tls_new(dgm_tls_ctx *ctx, dgm_out_pool *pool)
+dgm_tls *dgm_tls_new(dgm_tls_ctx *ctx)
 {
     dgm_tls *t = dgm_xcalloc(1, sizeof *t);
     BIO *b = BIO_new(ctx->method);
-    t->pool = pool;
     t->ssl = SSL_new(ctx->ssl);
     if (!t->ssl || !b) {
         BIO_free(b);
@@ -157,7 +155,7 @@ void dgm_tls_free(dgm_tls *t)
     if (!t)
         return;
     SSL_free(t->ssl); /* and the BIO */
-    dgm_out_clear(&t->wire, t->pool);
+    dgm_out_clear(&t->wire);
     dgm_tls_ctx_unref(t->ctx);
     free(t);
 }
@@ -191,7 +189,7 @@ dgm_tls_step dgm_tls_read(dgm_tls *t, char *to, size_t room, size_t *ret_n)
     }
 }
 
-bool dgm_tls_write(dgm_tls *t, dgm_out *plain, dgm_out_pool *pool)
+bool dgm_tls_write(dgm_tls *t, dgm_out *plain)
 {
     static _Thread_local char gathered[RECORD_BYTES];
     struct iovec iov[16];
@@ -210,7 +208,7 @@ bool dgm_tls_write(dgm_tls *t, dgm_out *plain, dgm_out_pool *pool)
         ERR_clear_error();
         if (SSL_write_ex(t->ssl, p, n, &wrote) != 1)
             return false;
-        dgm_out_drop(plain, pool, wrote);
+        dgm_out_drop(plain, wrote);
     }
     return true;
 }

@@ -14,7 +14,7 @@ dgm_code dgm_tls_ctx_new(const char *cert, const char *key, dgm_tls_ctx **ret_ct
 dgm_tls_ctx *dgm_tls_ctx_ref(dgm_tls_ctx *ctx);
 void dgm_tls_ctx_unref(dgm_tls_ctx *ctx); /* NULL is fine */
 
-dgm_tls *dgm_tls_new(dgm_tls_ctx *ctx, dgm_out_pool *pool);
+dgm_tls *dgm_tls_new(dgm_tls_ctx *ctx);
 void dgm_tls_free(dgm_tls *t); /* NULL is fine */
 
 /* What is to be sent to the peer gathers here. */
@@ -28,5 +28,5 @@ dgm_tls_step dgm_tls_read(dgm_tls *t, char *to, size_t room, size_t *ret_n);
 const char *dgm_tls_why(void); /* after FAILED, of this thread */
 
 /* Takes what is in `plain` (no chunk open) and puts it on the wire. False: the connection is broken. */
-bool dgm_tls_write(dgm_tls *t, dgm_out *plain, dgm_out_pool *pool);
+bool dgm_tls_write(dgm_tls *t, dgm_out *plain);
 void dgm_tls_end(dgm_tls *t); /* says goodbye on the wire */

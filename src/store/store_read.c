@@ -172,7 +172,8 @@ static dgm_job *note_job(dgm_job_kind kind, const dgm_note *n, void *arg)
 void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done, void *arg)
 {
     dgm_note small = *note;
-    bool too_large = note->text.n > DGM_MAX_NOTE_BYTES;
+    size_t max = note->max_bytes ? note->max_bytes : DGM_MAX_NOTE_BYTES;
+    bool too_large = note->text.n > max;
     if (too_large)
         small.text = (dgm_str){0};
     dgm_job *job = note_job(DGM_JOB_PUT_NOTE, &small, arg);
@@ -182,8 +183,8 @@ void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done,
         return;
     }
     job->code = dgm_fail(&job->err, DGM_TOO_LARGE, NULL,
-                         "%zu bytes to store, more than the limit note_bytes of %zu: send less",
-                         note->text.n, DGM_MAX_NOTE_BYTES);
+                         "%zu bytes to store, more than the limit %s of %zu: send less",
+                         note->text.n, note->max_bytes ? "run_note_bytes" : "note_bytes", max);
     dgm_loop_post(job->loop, dgm_job_on_answers, job);
 }
 

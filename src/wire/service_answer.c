@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "canon/events_to_records.h"
+#include "canon/interrupts.h"
 #include "canon/message_content.h"
 #include "canon/messages_to_events.h"
 #include "canon/records_to_events.h"
@@ -342,19 +343,49 @@ static void build_interrupt(dgm_json_build *b, const dgm_canon_interrupt *it)
     dgm_json_build_close(b);
 }
 
-/* Of an interrupt that names a call: the request for its approval. */
-static void build_approval(dgm_json_build *b, const dgm_canon_interrupt *it,
-                           const struct answer_call *call)
+/* The request for approval of an interrupt: its own, or that of the call that it names. NULL: it has none. */
+static const dgm_json *answer_approval(dgm_service_answer *s, const dgm_canon_interrupt *it)
 {
-    dgm_json_build_object(b, "approval");
-    dgm_json_build_lit(b, "type", "approval-request");
-    dgm_json_build_str(b, "id", it->id);
-    dgm_json_build_str(b, "tool", call->name);
-    dgm_json_build_value(b, "arguments",
-                         dgm_content_arguments_value(b->arena, call->arguments.n
-                                                                   ? dgm_buf_str(&call->arguments)
-                                                                   : DGM_STR("{}")));
-    dgm_json_build_close(b);
+    dgm_approval_request request;
+    const struct answer_call *call =
+        it->tool_call_id.n ? answer_find_call(s, it->tool_call_id) : NULL;
+    if (dgm_interrupt_approval(it, &request))
+        return request.data;
+    if (!call)
+        return NULL;
+    dgm_str arguments = call->arguments.n ? dgm_buf_str(&call->arguments) : DGM_STR("{}");
+    request = (dgm_approval_request){
+        .id = it->id,
+        .tool = call->name,
+        .arguments = dgm_content_arguments_value(s->scratch, arguments)};
+    return dgm_approval_request_data(s->scratch, &request);
+}
+
+/* Requests for approval of all interrupts, as a member of the metadata. */
+static void build_approvals(dgm_service_answer *s, dgm_json_build *b, const dgm_canon_interrupts *all)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const dgm_json *request = answer_approval(s, &all->at[i]);
+        if (request && !n++)
+            dgm_json_build_array(b, DGM_INTERRUPT_APPROVAL);
+        dgm_json_build_value(b, NULL, request);
+    }
+    if (n)
+        dgm_json_build_close(b);
+}
+
+/* Metadata without requests for approval, which follow. */
+static void build_other_metadata(dgm_json_build *b, const dgm_canon_interrupt *it)
+{
+    yyjson_val *key, *value;
+    dgm_approval_request request;
+    bool has_approval = dgm_interrupt_approval(it, &request);
+    size_t i, n;
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)it->metadata, i, n, key, value) {
+        if (!has_approval || !dgm_str_is(dgm_json_str(key), DGM_INTERRUPT_APPROVAL))
+            dgm_json_build_member(b, dgm_json_str(key), value);
+    }
 }
 
 static dgm_str question_of(dgm_service_answer *s, const dgm_canon_interrupts *all,
@@ -385,12 +416,9 @@ static void answer_ask(dgm_service_answer *s, dgm_canon_outcome *o)
     *first = o->interrupts.at[0];
     struct answer_call *call =
         first->tool_call_id.n ? answer_find_call(s, first->tool_call_id) : NULL;
-    bool has_approval = dgm_json_get(first->metadata, DGM_STR("approval")) != NULL;
     dgm_json_build_object(&b, NULL);
-    if (first->metadata)
-        dgm_json_build_members_of(&b, first->metadata);
-    if (call && !has_approval)
-        build_approval(&b, first, call);
+    build_other_metadata(&b, first);
+    build_approvals(s, &b, &o->interrupts);
     if (answer_is_agui(s)) {
         dgm_json_build_array(&b, DGM_SERVICE_INTERRUPTS);
         for (size_t i = 0; i < o->interrupts.n; i++)
@@ -434,6 +462,9 @@ static dgm_strs without_approvals(dgm_service_answer *s, dgm_strs pending)
 
 static void answer_ask_approvals(dgm_service_answer *s, dgm_canon_outcome *o)
 {
+    dgm_str text = o->kind == DGM_CANON_INTERRUPT && s->approvals.n == 1
+                       ? dgm_interrupts_text(s->scratch, &o->interrupts)
+                       : (dgm_str){0};
     for (size_t i = 0; i < s->approvals.n; i++) {
         dgm_service_approval *x = &s->approvals.at[i];
         const struct answer_call *call = x->call_id.n ? answer_find_call(s, x->call_id) : NULL;
@@ -443,7 +474,7 @@ static void answer_ask_approvals(dgm_service_answer *s, dgm_canon_outcome *o)
     }
     *o = (dgm_canon_outcome){
         .kind = DGM_CANON_INTERRUPT,
-        .interrupts = {dgm_service_ask_approvals(&s->approvals, s->scratch), 1}};
+        .interrupts = {dgm_service_ask_approvals(&s->approvals, text, s->scratch), 1}};
 }
 
 static dgm_code answer_finish(dgm_service_answer *s, const dgm_canon_event *event)
@@ -453,7 +484,7 @@ static dgm_code answer_finish(dgm_service_answer *s, const dgm_canon_event *even
     bool is_success = o->kind == DGM_CANON_SUCCESS || o->kind == DGM_CANON_OUTCOME_NONE;
     if (is_success && answer_is_agui(s) && !o->pending_tool_call_ids.n)
         o->pending_tool_call_ids = calls_of_caller(s);
-    if (is_success && s->approvals.n) {
+    if ((is_success || o->kind == DGM_CANON_INTERRUPT) && s->approvals.n) {
         o->pending_tool_call_ids = without_approvals(s, o->pending_tool_call_ids);
         if (!o->pending_tool_call_ids.n)
             answer_ask_approvals(s, o);

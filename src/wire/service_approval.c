@@ -1,13 +1,15 @@
 /*
  * wire/service_approval.c - see service_int.h.
  *
- * A call is made only if the caller approved it, clearly: with data {"type":"approval","id","approved":true}, with the
- * payload of AG-UI's `resume`, or with one of the words below. Anything else is a refusal, and its text the reason.
+ * A call is made only if the caller approved it, clearly: with data {"type":"approval","id","approved":true} (frontends make it of
+ * the forms of their protocols), or with one of the words for yes (model/approval.h). Anything else is a refusal, and its text the
+ * reason.
  */
 #include "wire/service_int.h"
 
 #include "base/limits.h"
 #include "base/list.h"
+#include "canon/interrupts.h"
 #include "canon/message_content.h"
 #include "json/build.h"
 
@@ -31,12 +33,8 @@ static dgm_service_approval *approvals_add(dgm_service_approvals *list, dgm_aren
 void dgm_service_set_approval_call(dgm_service_approval *x, dgm_arena *a, dgm_str tool,
                                    dgm_str arguments)
 {
-    yyjson_val *v = NULL;
-    dgm_str text = dgm_arena_dup(a, arguments.n ? arguments : DGM_STR("{}"));
     x->tool = tool.n ? dgm_arena_dup(a, tool) : DGM_STR("unknown");
-    if (dgm_json_read(a, text, DGM_MAX_RECORD_BYTES, "record_bytes", &v, NULL) || !yyjson_is_obj(v))
-        v = (yyjson_val *)(uintptr_t)dgm_json_make_string(a, text);
-    x->arguments = v;
+    x->arguments = dgm_approval_arguments(a, arguments);
 }
 
 bool dgm_service_add_approval_item(dgm_service_approvals *list, dgm_arena *a, const dgm_json *item)
@@ -68,14 +66,10 @@ void dgm_service_add_approval_parts(dgm_service_approvals *list, dgm_arena *a, y
     }
 }
 
-static void build_request(dgm_json_build *b, const char *key, const dgm_service_approval *x)
+static const dgm_json *service_request_data(dgm_arena *a, const dgm_service_approval *x)
 {
-    dgm_json_build_object(b, key);
-    dgm_json_build_lit(b, "type", "approval-request");
-    dgm_json_build_str(b, "id", x->id);
-    dgm_json_build_str(b, "tool", x->tool);
-    dgm_json_build_value(b, "arguments", x->arguments);
-    dgm_json_build_close(b);
+    dgm_approval_request request = {.id = x->id, .tool = x->tool, .arguments = x->arguments};
+    return dgm_approval_request_data(a, &request);
 }
 
 static void build_own(dgm_json_build *b, const dgm_service_approval *x)
@@ -92,33 +86,23 @@ static void build_own(dgm_json_build *b, const dgm_service_approval *x)
 
 static dgm_str approvals_question(const dgm_service_approvals *list, dgm_arena *a)
 {
-    dgm_buf b;
-    dgm_buf_init(&b, DGM_MAX_FINAL_TEXT_BYTES);
-    dgm_buf_add_str(&b, list->n > 1 ? DGM_STR("May the tools ") : DGM_STR("May the tool "));
-    for (size_t i = 0; i < list->n; i++) {
-        if (i)
-            dgm_buf_add_str(&b, i + 1 == list->n ? DGM_STR(" and ") : DGM_STR(", "));
-        dgm_buf_add_str(&b, list->at[i].tool);
-    }
-    dgm_buf_add_lit(&b, " be called?");
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return text;
+    dgm_approval_requests requests = {dgm_new_n(a, dgm_approval_request, list->n), list->n};
+    for (size_t i = 0; i < list->n; i++)
+        requests.at[i] =
+            (dgm_approval_request){.tool = list->at[i].tool, .arguments = list->at[i].arguments};
+    return dgm_approval_question(a, &requests);
 }
 
-dgm_canon_interrupt *dgm_service_ask_approvals(const dgm_service_approvals *list, dgm_arena *a)
+dgm_canon_interrupt *dgm_service_ask_approvals(const dgm_service_approvals *list, dgm_str text,
+                                               dgm_arena *a)
 {
     dgm_canon_interrupt *it = dgm_new(a, dgm_canon_interrupt);
     dgm_json_build b = dgm_json_build_start(a);
     dgm_json_build_object(&b, NULL);
-    if (list->n == 1) {
-        build_request(&b, "approval", &list->at[0]);
-    } else {
-        dgm_json_build_array(&b, "approval");
-        for (size_t i = 0; i < list->n; i++)
-            build_request(&b, NULL, &list->at[i]);
-        dgm_json_build_close(&b);
-    }
+    dgm_json_build_array(&b, DGM_INTERRUPT_APPROVAL);
+    for (size_t i = 0; i < list->n; i++)
+        dgm_json_build_value(&b, NULL, service_request_data(a, &list->at[i]));
+    dgm_json_build_close(&b);
     dgm_json_build_array(&b, DGM_SERVICE_APPROVALS);
     for (size_t i = 0; i < list->n; i++)
         build_own(&b, &list->at[i]);
@@ -126,7 +110,7 @@ dgm_canon_interrupt *dgm_service_ask_approvals(const dgm_service_approvals *list
     dgm_json_build_close(&b);
     *it = (dgm_canon_interrupt){.id = list->at[0].id,
                                 .reason = DGM_STR("tool_call"),
-                                .message = approvals_question(list, a),
+                                .message = text.n ? text : approvals_question(list, a),
                                 .metadata = dgm_json_build_end(&b)};
     return it;
 }
@@ -148,82 +132,55 @@ yyjson_val *dgm_service_open_approvals(const dgm_service_turn *turn)
     return yyjson_arr_size(list) ? list : NULL;
 }
 
+/* Only the words for yes approve; any other text is the reason of a refusal. */
 static struct decision decision_of_text(dgm_str text)
 {
-    static const char *const words[] = {"yes", "approve", "approved", "allow"};
-    while (text.n && strchr(" \t\r\n.!", text.p[text.n - 1]))
-        text.n--;
-    while (text.n && strchr(" \t\r\n", text.p[0]))
-        text = (dgm_str){text.p + 1, text.n - 1};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (dgm_str_eq_nocase(text, dgm_str_from(words[i])))
-            return (struct decision){.is_approved = true};
-    }
-    return (struct decision){.reason = text};
+    bool is_approved = dgm_approval_of_text(text) == DGM_APPROVED;
+    return (struct decision){.is_approved = is_approved, .reason = is_approved ? (dgm_str){0} : text};
 }
 
 /* Other arguments than those of the call: neither format has a place for them, so the service is asked for another call. */
-static struct decision decision_of_data(dgm_arena *a, yyjson_val *data, yyjson_val *request)
+static struct decision decision_of_data(dgm_arena *a, const dgm_approval *x, yyjson_val *request)
 {
-    yyjson_val *arguments = dgm_json_get(data, DGM_STR("arguments"));
-    struct decision d = {.is_approved = yyjson_is_true(dgm_json_get(data, DGM_STR("approved"))),
-                         .reason = dgm_json_str_member(data, "reason")};
-    if (d.is_approved && arguments && !yyjson_is_null(arguments) &&
-        !dgm_json_equal(arguments, dgm_json_get(request, DGM_STR("arguments")))) {
-        dgm_str text = dgm_content_value_text(a, arguments);
+    struct decision d = {.is_approved = x->decision == DGM_APPROVED, .reason = x->reason};
+    if (d.is_approved && x->arguments &&
+        !dgm_json_equal(x->arguments, dgm_json_get(request, DGM_STR("arguments")))) {
+        dgm_str text = dgm_content_value_text(a, x->arguments);
         d.is_approved = false;
         d.reason = dgm_arena_printf(a, "the user wants other arguments: %.*s", DGM_P(text));
     }
     return d;
 }
 
-static bool is_decision(const dgm_part *p)
+static bool has_decisions(const dgm_message *m)
 {
-    return p->kind == DGM_PART_DATA && dgm_json_get(p->data, DGM_STR("approved"));
-}
-
-/* Data that names the request, else data that names none. */
-static yyjson_val *find_decision(const dgm_message *m, dgm_str id, bool *ret_any)
-{
-    yyjson_val *found = NULL;
-    *ret_any = false;
+    dgm_approval x;
     for (size_t i = 0; i < m->parts.n; i++) {
-        if (!is_decision(&m->parts.at[i]))
-            continue;
-        yyjson_val *data = (yyjson_val *)(uintptr_t)m->parts.at[i].data;
-        dgm_str named = dgm_json_str_member(data, "id");
-        *ret_any = true;
-        if (dgm_str_eq(named, id))
-            return data;
-        found = named.n || found ? found : data;
+        if (m->parts.at[i].kind == DGM_PART_DATA && dgm_approval_read(m->parts.at[i].data, &x))
+            return true;
     }
-    return found;
-}
-
-static struct decision decision_of_resume(dgm_arena *a, yyjson_val *resume, yyjson_val *request)
-{
-    yyjson_val *payload = dgm_json_get(resume, DGM_STR("payload"));
-    if (dgm_str_is(dgm_json_str_member(resume, "status"), "cancelled"))
-        return (struct decision){0};
-    if (yyjson_is_str(payload))
-        return decision_of_text(dgm_json_str(payload));
-    if (yyjson_is_bool(payload))
-        return (struct decision){.is_approved = yyjson_is_true(payload)};
-    return decision_of_data(a, payload, request);
+    return false;
 }
 
 static struct decision decide(const dgm_service_turn *turn, dgm_arena *a, yyjson_val *request)
 {
-    yyjson_val *resume = dgm_json_get(turn->metadata, DGM_STR(DGM_META_RESUME));
-    bool any, others;
-    yyjson_val *data = find_decision(turn->message, dgm_json_str_member(request, "id"), &any);
-    if (data)
-        return decision_of_data(a, data, request);
-    if (any)
+    bool others;
+    dgm_approval x =
+        dgm_message_approval(a, turn->message, dgm_json_str_member(request, "id"));
+    if (!has_decisions(turn->message))
+        return decision_of_text(dgm_content_text(a, &turn->message->parts, &others));
+    if (!x.decision)
         return (struct decision){.reason = DGM_STR(NOT_DECIDED)};
-    if (yyjson_arr_size(resume))
-        return decision_of_resume(a, yyjson_arr_get_first(resume), request);
-    return decision_of_text(dgm_content_text(a, &turn->message->parts, &others));
+    return decision_of_data(a, &x, request);
+}
+
+const dgm_json *dgm_service_approval_payload(const dgm_service_turn *turn, dgm_arena *a, dgm_str id)
+{
+    dgm_approval x = dgm_message_approval(a, turn->message, id);
+    if (!x.decision && has_decisions(turn->message))
+        x = (dgm_approval){.decision = DGM_REJECTED, .reason = DGM_STR(NOT_DECIDED)};
+    x.id = id;
+    return x.decision ? dgm_approval_data(a, &x) : NULL;
 }
 
 /* {"type":"mcp_approval_response","approval_request_id","approve","reason"?} */

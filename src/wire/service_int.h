@@ -31,13 +31,16 @@ void dgm_service_add_approval_parts(dgm_service_approvals *list, dgm_arena *a, y
 /* The call that it is about. arguments: text. */
 void dgm_service_set_approval_call(dgm_service_approval *x, dgm_arena *a, dgm_str tool,
                                    dgm_str arguments);
-/* One question for all of them. */
-dgm_canon_interrupt *dgm_service_ask_approvals(const dgm_service_approvals *list, dgm_arena *a);
+/* One question for all of them. text: the service's; empty: ours. */
+dgm_canon_interrupt *dgm_service_ask_approvals(const dgm_service_approvals *list, dgm_str text,
+                                               dgm_arena *a);
 
 /* ---- the request: decisions -------------------------------------------------------------------------------------- */
 
 /* The requests that the message decides about; NULL if it decides about no request. */
 yyjson_val *dgm_service_open_approvals(const dgm_service_turn *turn);
+/* AG-UI: the payload of `resume` that decides about the request of this id; NULL: the message decides about none. */
+const dgm_json *dgm_service_approval_payload(const dgm_service_turn *turn, dgm_arena *a, dgm_str id);
 /* Appends what the format has for the decisions. */
 void dgm_service_add_decisions(const dgm_service_turn *turn, dgm_arena *a, yyjson_val *open,
                                dgm_canon_messages *messages);

@@ -262,7 +262,8 @@ static void stream_open_decoder(dgm_stream *s, const dgm_codec *from)
     if (to->builds_messages && !from->builds_messages && s->o.form == DGM_FORM_EVENTS)
         s->fold = dgm_canon_fold_new(DGM_MAX_SNAPSHOT_BYTES);
     if (!to->builds_messages && !to->own_snapshots && s->encoder)
-        s->snapshots = dgm_snapshots_new(s->o.params.mint);
+        s->snapshots = dgm_snapshots_new(s->o.params.mint, to->format == DGM_FORMAT_RESPONSES ||
+                                                               to->format == DGM_FORMAT_AI_SDK);
     if (s->fold || s->snapshots)
         s->input.on_event = stream_on_event;
 }
@@ -392,6 +393,14 @@ static dgm_code stream_write_compacted(dgm_stream *s)
     for (size_t i = 0; !rc && i < compact.n; i++)
         rc = stream_write_event(s, &compact.at[i]);
     return rc;
+}
+
+void dgm_stream_set_turn(dgm_stream *s, uint32_t turn)
+{
+    if (s->from)
+        dgm_records_to_events_set_turn(s->from, turn);
+    else
+        s->o.records.turn = turn;
 }
 
 dgm_code dgm_stream_end_input(dgm_stream *s, dgm_err *err)

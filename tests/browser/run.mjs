@@ -115,7 +115,7 @@ const text = (what) => last(what).first().innerText();
 
 test("the page lists the agents and shows the card", async () => {
   await open();
-  same(await page.locator("#agents button").count(), 3, "agents");
+  same(await page.locator("#agents button").count(), 4, "agents");
   same(await page.locator("#card h2").innerText(), "Demo", "name on the card");
   contains(await page.locator("#card").innerText(), "JSONRPC 1.0");
 });
@@ -331,6 +331,50 @@ test("input-required: the answer continues the task", async () => {
   await settled();
   contains(await text(".answer"), "Ann");
   same(await page.locator(".asks").count(), 1, "questions on the page");
+});
+
+async function open_asks(words) {
+  await open();
+  await page.click('#agents button[data-agent="asks"]');
+  await page.waitForSelector("#card h2:has-text('Asks')");
+  await say(words);
+  await page.waitForSelector(".agent .asks");
+}
+async function answered(want) {
+  await last(`.answer:has-text(${JSON.stringify(want)})`).waitFor({ timeout: PATIENCE });
+  same(await text(".answer"), want, "the answer");
+}
+
+test("calls are approved and rejected with buttons", async () => {
+  await open_asks("delete a b");
+  same(await last(".request").count(), 2, "requests");
+  contains(await last(".request").first().innerText(), '"path": "a"');
+  await last(".request").nth(0).locator(".approve").click();
+  same(await last(".request").nth(0).locator("button:enabled").count(), 0, "buttons of the one that is decided");
+  await last(".request").nth(1).locator(".reject").click();
+  await answered("deleted a; kept b");
+  contains(await page.locator(".user").last().innerText(), "Approved, Rejected");
+});
+
+test("a request for approval has its buttons after a reload, and a typed answer closes them", async () => {
+  await open_asks("delete old.txt");
+  await settled();
+  await page.reload();
+  await page.waitForSelector(".request .approve:enabled");
+  await say("no");
+  await answered("kept old.txt");
+  same(await page.locator(".request button:enabled").count(), 0, "open buttons");
+});
+
+test("choices are buttons, and an address to sign in is a link", async () => {
+  await open_asks("choose");
+  await last(".choice").nth(1).click();
+  await answered("You answered: blue");
+  await say("sign in");
+  await page.waitForSelector(".controls a");
+  same(await last(".controls a").getAttribute("href"), "https://login.example/start", "address");
+  await last(".done").click();
+  await answered("You answered: done");
 });
 
 test("a conversation is remembered, and a new one starts without it", async () => {

@@ -123,6 +123,29 @@ test("useChat: a reload finds the chat again", async () => {
   same(await page.locator("article").allInnerTexts(), before, "the chat");
 });
 
+test("useChat: a message that is sent before the stored messages have arrived stays", async () => {
+  let release;
+  const sent = new Promise((done) => (release = done));
+  const stored = /\/ai-sdk\/[^/]+\/messages$/;
+  await page.route(stored, async (route) => {
+    const answer = await route.fetch(); // as they are before the message
+    await sent;
+    await route.fulfill({ response: answer });
+  });
+  const arrived = page.waitForResponse(stored);
+  await open();
+  await page.fill("#words", "echo early");
+  await page.press("#words", "Enter");
+  await page.waitForSelector("article.user");
+  release();
+  await arrived;
+  await page.unroute(stored);
+  await page.waitForSelector("article.assistant .answer");
+  await ready();
+  same(await page.locator("article.user").allInnerTexts(), ["echo early"], "the texts of the user");
+  same(await page.locator("article.assistant").count(), 1, "messages of the assistant");
+});
+
 test("useChat: a reload in the middle of an answer goes on with it, once", async () => {
   await open("gate");
   const gate = join(folder, `gate-${chats}`);

@@ -268,6 +268,70 @@ def _():
     check("requires authentication" in run("send", server(), "auth").err, "auth")
 
 
+def waits(ended):
+    """It ended well, with hints on standard error."""
+    check(ended.status == 0 and ended.err.startswith("hint: "), ended)
+    return ended
+
+
+def asks():
+    """A server whose agent asks for approvals."""
+    if "asks" not in shared:
+        program = os.path.join(ROOT, "tests/wire/lib/asks.py")
+        config = {"agents": [{"id": "asks", "type": "exec", "settings": {"command": [program]}}]}
+        shared["asks"] = Server("-c", write(os.path.join(folder(), "asks.yaml"), json.dumps(config)), agent=None)
+    return shared["asks"].url
+
+
+@test("a request for approval is shown with its id, and answered by options")
+def _():
+    ended = waits(run("send", asks(), "delete a b"))
+    check_same(ended.out, b"May I delete a and b? Answer yes or no.\n")
+    for line in ('hint: approval call-1: delete {"path":"a"}', 'hint: approval call-2: delete {"path":"b"}', "--approve all"):
+        check(line in ended.err, ended.err)
+    task = re.search(r"--task (\S+)", ended.err)[1]
+    some = waits(run("send", asks(), "--task", task, "--reject", "call-2", "--reason", "mine"))
+    check("approval call-1" in some.err and "approval call-2" not in some.err, some.err)
+    check_same(succeeded(run("send", asks(), "--task", task, "--approve", "all")).out, b"deleted a\n")
+    check("need --task" in failed(run("send", asks(), "--approve", "all"), 2).err, "without --task")
+    signed = waits(run("send", asks(), "sign in"))
+    check("hint: sign in at https://login.example/start" in signed.err, signed.err)
+
+
+def decide_on_terminal(args, answers):
+    """What the terminal shows; each question gets the next answer."""
+    pid, fd = pty.fork()
+    if not pid:
+        os.execve(DRAGOMAN, [DRAGOMAN, *args], ENV)
+    shown, end, given = b"", time.monotonic() + WAIT, 0
+    while time.monotonic() < end:
+        if not select.select([fd], [], [], 0.2)[0]:
+            continue
+        try:
+            piece = os.read(fd, 4096)
+        except OSError:  # it has ended
+            break
+        shown += piece
+        while given < min(len(answers), shown.count(b"[y/n] ")):
+            os.write(fd, answers[given])
+            given += 1
+        if not piece:
+            break
+    os.close(fd)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.replace(b"\r\n", b"\n").decode()
+
+
+@test("on a terminal, send and task subscribe ask about each request until the answer is yes or no")
+def _():
+    status, shown = decide_on_terminal(["send", asks(), "delete a b"], [b"perhaps\n", b"YES\n", b"n\n"])
+    check(status == 0 and shown.count("Allow delete") == 3 and "deleted a; kept b" in shown, shown)
+    task = re.search(r"--task (\S+)", waits(run("send", asks(), "delete a")).err)[1]
+    status, shown = decide_on_terminal(["task", "subscribe", asks(), task], [b"y\n"])
+    check(status == 0 and "deleted a" in shown, shown)
+    status, shown = decide_on_terminal(["send", asks(), "delete a"], [b"\x04"])  # the end of the input: nothing is decided
+    check(status == 0 and "--approve all" in shown and "deleted" not in shown, shown)
+
+
 @test("--no-wait prints the task's id; get, subscribe and list show the rest")
 def _():
     for version, binding in WIRES:

@@ -122,8 +122,8 @@ def has_openai(formats):
 
 
 def no_approvals(formats):
-    """These formats have the question only as text: docs/agents/http.md."""
-    return has_openai(formats) or "ai-sdk" in formats
+    """This format has the question only as text: docs/agents/http.md."""
+    return "openai-chat" in formats
 
 
 @each("three in a chain: {}: every script looks as it does directly", [(f"{name}, {'streamed' if live else 'sent'}", c, live)

@@ -9,7 +9,12 @@ export function openChat({ api, id, tools = {} }) {
         async reconnectToStream(options) {
             const stream = await super.reconnectToStream(options);
             const saved = await fetch(`${api}/${encodeURIComponent(id)}/messages`);
-            if (saved.ok) chat.messages = await saved.json();
+            if (saved.ok) {
+                const stored = await saved.json();
+                // The user may have sent a message while they were loaded.
+                const added = chat.messages.filter((m) => !stored.some((s) => s.id === m.id));
+                chat.messages = [...stored, ...added];
+            }
             return stream;
         }
     }

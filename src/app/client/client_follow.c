@@ -20,6 +20,8 @@ static bool follow_on_object(const dgm_object *o, dgm_str event_id, void *arg)
         return false;
     if (e->kind == DGM_EVENT_STATUS && dgm_state_is_terminal(f->s->state))
         return false; /* nothing follows, even if the server keeps the stream open */
+    if (f->leaves && dgm_client_can_ask(f->s))
+        return false; /* a subscriber decides, too; no message of ours is on its way */
     /* A server may leave the stream open although the task waits for input; then we stop reading. (A task
      * at the start of a stream has the state before our message.) */
     return f->leaves || e->kind != DGM_EVENT_STATUS || !dgm_state_is_interrupted(f->s->state);
@@ -94,8 +96,14 @@ static void print_how_to_continue(const struct follow *f)
     const show *s = f->s;
     const char *what = s->state == DGM_STATE_AUTH_REQUIRED ? "requires authentication"
                                                            : "is waiting for your answer";
-    if (s->json)
+    if (s->json || dgm_client_can_ask(s))
         return;
+    if (s->asked.n) {
+        dgm_client_print_requests(s, f->p->address);
+        return;
+    }
+    if (s->sign_in.n)
+        dgm_cli_hint("sign in at %.*s", DGM_P(s->sign_in));
     dgm_cli_hint("the agent %s: dragoman send %s --task %.*s TEXT", what, f->p->address,
                  DGM_P(s->task_id));
 }

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/approval.h"
 #include "model/text_pieces.h"
 #include "net/client.h"
 #include "wire/a2a/a2a_peer.h"
@@ -130,6 +131,8 @@ typedef struct show {
     bool spinning;
     dgm_str last_event;
     bool failed; /* standard output is gone */
+    dgm_approval_requests asked; /* that the task waits for */
+    dgm_str sign_in;             /* where; empty: the agent has not said */
 } show;
 
 void dgm_show_init(show *s, bool json);
@@ -141,6 +144,21 @@ const char *dgm_show_state_name(dgm_task_state s);
 /* One object as a line of A2A 1.0 JSON; pretty: over several lines. */
 bool dgm_show_json(dgm_object_kind kind, const void *it, bool pretty);
 bool dgm_show_is_settled(const show *s); /* a message, or a task that will not go on by itself */
+
+/* ---- requests for approval (client_ask.c) ------------------------------------------------------------- */
+
+/* Keeps what a status asks for. */
+void dgm_client_note_question(show *s, const dgm_status *status);
+/* Hints for a person, and how a script answers. */
+void dgm_client_print_requests(const show *s, const char *address);
+/* Are there requests, and is there a terminal to ask at? */
+bool dgm_client_can_ask(const show *s);
+/* Asks about each request. False: standard input has ended. The message is in the arena and the show. */
+bool dgm_client_ask(const show *s, dgm_arena *a, dgm_message *ret);
+/* Parts of the options --approve and --reject; returns how many. There is room for all values of the line. */
+size_t dgm_client_decision_parts(const dgm_cli_line *line, dgm_arena *a, dgm_part *parts);
+/* Sends and shows the answer; on a terminal then asks about requests for approval and sends the decisions. */
+int dgm_client_converse(peer *p, dgm_message *message, show *s, int status);
 
 /* ---- a call whose answer may take its time: shown, waited for, canceled (client_follow.c) --------- */
 

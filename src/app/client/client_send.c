@@ -149,13 +149,17 @@ static int client_send_message_of(dgm_arena *a, const dgm_cli_line *line, dgm_me
         if (!data_part(a, one, &parts[n++]))
             return DGM_CLI_FAILED;
     }
+    size_t n_decisions = dgm_client_decision_parts(line, a, parts + n);
+    if (n_decisions && !dgm_cli_get(line, "task"))
+        return dgm_cli_refuse(line, "--approve and --reject need --task: the task that asks");
+    n += n_decisions;
     if (!n && !isatty(STDIN_FILENO)) {
         if (!input_part(a, &parts[0]))
             return DGM_CLI_FAILED;
         n = parts[0].content.n ? 1 : 0;
     }
     if (!n)
-        return dgm_cli_refuse(line, "nothing to send: add TEXT, --file or --data");
+        return dgm_cli_refuse(line, "nothing to send: add TEXT, --file, --data, --approve or --reject");
     *ret = (dgm_message){.message_id = dgm_uuid7_in(a),
                          .role = DGM_ROLE_USER,
                          .task_id = dgm_str_from(dgm_cli_get(line, "task")),
@@ -183,6 +187,22 @@ static int send_message(peer *p, dgm_message *message, show *s)
     return dgm_client_follow(&f, streams ? DGM_METHOD_STREAM : DGM_METHOD_SEND, &request, NULL);
 }
 
+int dgm_client_converse(peer *p, dgm_message *message, show *s, int status)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    if (message)
+        status = send_message(p, message, s);
+    while (status == DGM_CLI_OK && dgm_client_can_ask(s)) {
+        dgm_message answer;
+        if (!dgm_client_ask(s, a, &answer)) {
+            dgm_client_print_requests(s, p->address);
+            return DGM_CLI_OK;
+        }
+        status = send_message(p, &answer, s);
+    }
+    return status;
+}
+
 int dgm_client_send(const dgm_cli_line *line)
 {
     peer p = {0};
@@ -195,7 +215,7 @@ int dgm_client_send(const dgm_cli_line *line)
     dgm_show_init(&s, dgm_cli_get(line, "json"));
     if (!(status = dgm_peer_open(&p, line, line->args[0]))) {
         dgm_client_http_catch_interrupt(p.http);
-        status = send_message(&p, &message, &s);
+        status = dgm_client_converse(&p, &message, &s, DGM_CLI_OK);
     }
     dgm_peer_close(&p);
     dgm_show_done(&s);

@@ -256,7 +256,7 @@ static dgm_str text_of_parts(dgm_arena *a, const dgm_parts *parts)
 
 static dgm_str text_of_message(dgm_arena *a, const dgm_message *m)
 {
-    return m ? text_of_parts(a, &m->parts) : DGM_STR("");
+    return m ? text_of_parts(a, &dgm_message_as_shown(a, m)->parts) : DGM_STR("");
 }
 
 /* ---- progress -------------------------------------------------------------------------------------------------- */
@@ -327,6 +327,7 @@ static void show_status(show *s, dgm_arena *a, const dgm_status *status, const d
     dgm_str text = text_of_message(a, m);
     const char *how = "failed";
     s->state = status->state;
+    dgm_client_note_question(s, status);
     switch (status->state) {
     case DGM_STATE_UNKNOWN:
     case DGM_STATE_SUBMITTED:

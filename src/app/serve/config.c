@@ -531,6 +531,7 @@ static void check_agents(loader *l)
         if (!a->id.p)
             a->id = a->type;
         if (doc) {
+            a->folder = doc->folder;
             place_program(l, a, doc->folder);
             move_history(l, a, doc, written_agent(doc, i), at);
         }
@@ -556,7 +557,7 @@ static void ask_agent(loader *l, const dgm_config_agent *a, const dgm_config_doc
                       yyjson_val *written, const dgm_at *at)
 {
     dgm_err err = {0};
-    if (!l->source->check_agent || !l->source->check_agent(a, l->source->user, &err))
+    if (!l->source->check_agent || !l->source->check_agent(l->config, a, l->source->user, &err))
         return;
     yyjson_val *settings = dgm_json_get(written, DGM_STR("settings"));
     yyjson_val *v = settings && err.at[0] ? yyjson_ptr_get(settings, err.at) : NULL;

@@ -25,6 +25,12 @@ typedef enum dgm_config_log_format { DGM_LOG_TEXT, DGM_LOG_JSON } dgm_config_log
 
 typedef enum dgm_config_token_kind { DGM_TOKEN_BEARER, DGM_TOKEN_API_KEY } dgm_config_token_kind;
 
+/* Who may read the records of a task. */
+typedef enum dgm_config_inspect {
+    DGM_INSPECT_AUTO, /* owners too if the server listens on loopback */
+    DGM_INSPECT_OPERATOR,
+    DGM_INSPECT_OWNER
+} dgm_config_inspect;
 typedef enum dgm_config_role { DGM_TOKEN_CALLER, DGM_TOKEN_OPERATOR } dgm_config_role;
 
 /* Who may call, and as whom. */
@@ -119,6 +125,7 @@ typedef struct dgm_config_agent {
     const dgm_json *card;      /* members of an A2A 1.0 card, checked; NULL: none given */
     const dgm_json *card_more; /* the same, for callers who are known (extended card); NULL: none */
     const dgm_json *settings;  /* an object for the agent's type to read; NULL: none */
+    dgm_str folder;            /* of the file that has it; empty: no file */
 } dgm_config_agent;
 
 typedef struct dgm_config_agents {
@@ -208,6 +215,7 @@ typedef struct dgm_config {
     dgm_strs outbound_allow; /* ranges of addresses, checked */
     dgm_strs tenants;        /* those that were named, here or by a token */
     dgm_config_tokens tokens;
+    dgm_config_inspect inspect;
     dgm_config_limits limits;
     dgm_on_disconnect on_disconnect[DGM_N_FRONTENDS];
     int64_t disconnect_grace_s[DGM_N_FRONTENDS];
@@ -247,7 +255,8 @@ typedef struct dgm_config_source {
     bool no_files; /* look at no other file (TLS, tokens): for tests and fuzzing */
 
     /* Asks an agent's type about its settings: err->at points into them. NULL: not asked. */
-    dgm_code (*check_agent)(const dgm_config_agent *agent, void *user, dgm_err *err);
+    dgm_code (*check_agent)(const dgm_config *config, const dgm_config_agent *agent, void *user,
+                            dgm_err *err);
     void *user;
 } dgm_config_source;
 
@@ -255,6 +264,12 @@ typedef struct dgm_config_source {
 dgm_config *dgm_config_load(const dgm_config_source *s);
 void dgm_config_free(dgm_config *c); /* NULL is fine */
 DGM_DEFINE_AUTO(dgm_config, dgm_config_free)
+
+/* May callers read the records of their own tasks? */
+static inline bool dgm_config_lets_owners_inspect(const dgm_config *c)
+{
+    return c->inspect == DGM_INSPECT_OWNER || (c->inspect == DGM_INSPECT_AUTO && c->is_loopback);
+}
 
 /* The file that is read if none is named: ./dragoman.yaml; NULL: it does not exist. */
 #define DGM_CONFIG_FILE "dragoman.yaml"

@@ -420,7 +420,7 @@ static const dgm_config_shape a2a = {
 
 /* ---- agents -------------------------------------------------------------------------------------------------- */
 
-static const char *const agent_types[] = {"hello", "demo", "exec",  "a2a",
+static const char *const agent_types[] = {"hello", "demo", "llm",   "exec", "a2a",
                                           "http",  "tck",  "bench", NULL};
 
 #define HISTORY(member) offsetof(dgm_config_history, member)
@@ -506,8 +506,9 @@ static const dgm_config_row agent_rows[] = {
     {"type", DGM_CONFIG_TEXT, AGENT(type), .values = agent_types, .flags = REQUIRED | LIVE,
      .about = "the type of the agent", .unknown_value = "unknown agent type",
      .allowed_values =
-         "Types: exec (run your own program), a2a (an agent of another server), http (a "
-         "service that speaks AG-UI or an OpenAI API), demo, hello; for tests bench, tck"},
+         "Types: llm (a language model with tools), exec (run your own program), a2a (an agent "
+         "of another server), http (a service that speaks AG-UI or an OpenAI API), demo, hello; "
+         "for tests bench, tck"},
     {"default", DGM_CONFIG_SWITCH, AGENT(is_default), .def = "false", .flags = LIVE,
      .about = "the agent at `/`. If no agent has it, the first is the default"},
     MANNER_ROWS(AGENT(manner)),
@@ -781,6 +782,11 @@ static const dgm_config_row root_rows[] = {
          " see Tenants"},
     {"tokens", DGM_CONFIG_LIST, AT(tokens), .def = "[]", .max = 10000, .of = &token, .flags = LIVE,
      .about = "allowed callers. Without tokens: every caller, on loopback only"},
+    {"inspect", DGM_CONFIG_NAME, AT(inspect), .def = "\"auto\"",
+     .values = WORDS("auto", "operator", "owner"), .flags = LIVE,
+     .about = "callers that may read the stored records of a task, internal ones included: only"
+              " operators, or also the owner of the task. `auto`: `owner` on loopback, else"
+              " `operator`"},
     {"on_disconnect", DGM_CONFIG_OBJECT, 0, .of = &disconnect, .flags = LIVE,
      .about = "what happens to a run when its client disconnects"},
     {"disconnect_grace_s", DGM_CONFIG_OBJECT, 0, .of = &grace, .flags = LIVE,

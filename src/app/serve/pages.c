@@ -237,6 +237,7 @@ static void debug_handle_trace(const dgm_front_request *q)
 /* clang-format off */
 static const dgm_route debug_routes[] = {
     {DGM_ROUTE_GET, "/debug/tasks/{id}/trace", "trace", DGM_ACCESS_OPERATOR, DGM_BODY_SMALL, debug_handle_trace, 0, DGM_SCOPE_SERVER},
+    {DGM_ROUTE_STREAM, "/debug/tasks/{id}/records", "records", DGM_ACCESS_INSPECTOR, DGM_BODY_SMALL, dgm_records_handle, 0, DGM_SCOPE_SERVER},
 };
 /* clang-format on */
 

@@ -245,7 +245,9 @@ static bool refuse_caller(const dgm_site *s, const struct head *h)
         refuse_stranger(s, h);
         return true;
     }
-    if (h->q.access != DGM_ACCESS_OPERATOR ||
+    bool may_inspect =
+        h->q.access == DGM_ACCESS_INSPECTOR && dgm_config_lets_owners_inspect(s->config);
+    if (h->q.access == DGM_ACCESS_CALLER || may_inspect ||
         dgm_gate_is_operator(s->config, dgm_http_request_of(h->q.x)))
         return false;
     router_refuse(h, DGM_FORBIDDEN,
@@ -263,6 +265,12 @@ static void refuse_path(const dgm_site *s, const struct head *h)
                   : f->unknown_path ? f->unknown_path
                                     : "unknown path; GET / lists the paths of this server",
                   NULL, 0);
+}
+
+void dgm_router_refuse_with(dgm_http_exchange *x, dgm_code code, const char *why)
+{
+    const struct visit *v = *dgm_http_tag(x);
+    router_refuse(v->head, code, why, NULL, 0);
 }
 
 void dgm_router_refuse_path(const dgm_front_request *q)

@@ -43,3 +43,5 @@ bool dgm_router_is_ready(dgm_router *r, dgm_arena *a, dgm_str *ret_why);
 void dgm_router_put_metrics(dgm_router *r, dgm_arena *a, dgm_buf *out);
 /* Refuses like a path that does not exist. From a handler. */
 void dgm_router_refuse_path(const dgm_front_request *q);
+/* Responds with an error, in the format of the path. */
+void dgm_router_refuse_with(dgm_http_exchange *x, dgm_code code, const char *why);

@@ -23,7 +23,8 @@ static void routes_put_row(dgm_buf *out, const dgm_frontend *front, const dgm_ro
                                           [DGM_ROUTE_DELETE] = "DELETE"};
     static const char *const access[] = {[DGM_ACCESS_PUBLIC] = "public",
                                          [DGM_ACCESS_CALLER] = "token",
-                                         [DGM_ACCESS_OPERATOR] = "operator"};
+                                         [DGM_ACCESS_OPERATOR] = "operator",
+                                         [DGM_ACCESS_INSPECTOR] = "operator; `inspect`"};
     dgm_buf_printf(out, "| %s | `%s` | %s | `%s` | %s | %s |\n", methods[r->method], r->pattern,
                    r->operation ? r->operation : "the method in the body", front->name,
                    access[r->access],

@@ -10,6 +10,9 @@
 
 #define FULL_MS 5 /* how soon we look again whether the log has room */
 
+#define DEMO_MAX_HEARD 16    /* messages that one run accepts while it works */
+#define DEMO_MAX_LOOKS 15000 /* how often it looks for one: five minutes */
+
 struct demo {
     double pace; /* waits are multiplied by it */
 };
@@ -24,6 +27,10 @@ struct play {
     dgm_str text;  /* what is left of the text being streamed */
     dgm_str whole; /* the text that was or is being streamed */
     size_t n_files;
+    size_t n_heard, n_shown; /* messages that came while it worked; of them in artifacts */
+    dgm_str *heard;
+    unsigned n_looks;
+    bool is_done; /* one of them was "done" */
     bool in_text; /* the first chunk is out, the last is not */
 };
 
@@ -83,6 +90,43 @@ static dgm_code data_step(struct play *p, dgm_err *err)
     return dgm_run_artifact(p->run, name, name, (dgm_parts){&part, 1}, err);
 }
 
+static bool demo_listens(const struct play *p)
+{
+    return p->step->op == DEMO_LISTEN && !p->is_done && p->n_heard < DEMO_MAX_HEARD &&
+           p->n_looks < DEMO_MAX_LOOKS;
+}
+
+/* An artifact for each message; the last one is the answer. */
+static dgm_code listen_step(struct play *p, bool *ret_more, dgm_err *err)
+{
+    dgm_code rc = DGM_OK;
+    p->n_looks++;
+    for (; p->n_shown < p->n_heard && !rc; p->n_shown++) {
+        dgm_str id = dgm_arena_printf(p->run->arena, "heard-%zu", p->n_shown + 1);
+        dgm_part part = {.kind = DGM_PART_TEXT, .content = p->heard[p->n_shown]};
+        rc = dgm_run_artifact(p->run, id, DGM_STR("Heard"), (dgm_parts){&part, 1}, err);
+    }
+    *ret_more = demo_listens(p);
+    if (!*ret_more)
+        p->made = dgm_arena_printf(p->run->arena, "I heard %zu messages.", p->n_heard);
+    return rc;
+}
+
+static bool demo_message(void *agent, dgm_run *run, const dgm_message *message,
+                         const dgm_json *metadata)
+{
+    struct play *p = run->agent_data;
+    (void)agent, (void)metadata;
+    if (!demo_listens(p))
+        return false;
+    dgm_str text = dgm_text_trim(dgm_parts_text(message->parts, run->arena));
+    p->is_done = dgm_str_is(text, "done");
+    if (!p->heard)
+        p->heard = dgm_new_n(run->arena, dgm_str, DEMO_MAX_HEARD);
+    p->heard[p->n_heard++] = dgm_arena_dup(run->arena, text);
+    return true;
+}
+
 /* *ret_over: that was the last step; *ret_more: the same step again. */
 static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *err)
 {
@@ -99,6 +143,7 @@ static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *er
     case DEMO_DATA: return data_step(p, err);
     case DEMO_TELL: return dgm_demo_emit(run, p->step, err);
     case DEMO_INVOKE: return dgm_demo_invoke(run, p->step, err);
+    case DEMO_LISTEN: return listen_step(p, ret_more, err);
     case DEMO_RETURN: return dgm_demo_return(run, err);
     case DEMO_CALL:
     case DEMO_END:
@@ -222,8 +267,11 @@ static dgm_code open_agent(const dgm_json *config, const dgm_agent_options *opti
     return DGM_OK;
 }
 
-static const dgm_inner inner = {
-    .open = open_agent, .close = free, .start = demo_start, .cancel = demo_cancel};
+static const dgm_inner inner = {.open = open_agent,
+                                .close = free,
+                                .start = demo_start,
+                                .cancel = demo_cancel,
+                                .message = demo_message};
 DGM_SHAPED_OPEN(open_shaped, inner)
 
 const dgm_backend dgm_backend_demo = {

@@ -16,9 +16,10 @@ enum demo_op {
     DEMO_DATA,     /* JSON */
     DEMO_TELL,   /* an internal event of this kind; text is its JSON, or words where it has words */
     DEMO_INVOKE, /* another agent works for us, or has: an indicator that names it */
-    DEMO_RETURN, /* the files that came with the message, as artifacts */
-    DEMO_CALL,   /* input-required: the caller is to run a tool; nothing follows */
-    DEMO_ASK,    /* input-required, with this question; nothing follows */
+    DEMO_LISTEN, /* works on, and shows the messages that come meanwhile, until one of them is "done" */
+    DEMO_RETURN,  /* the files that came with the message, as artifacts */
+    DEMO_CALL,    /* input-required: the caller is to run a tool; nothing follows */
+    DEMO_ASK,     /* input-required, with this question; nothing follows */
     DEMO_APPROVE, /* likewise, with a request for approval of the call of `name` */
     DEMO_AUTH,    /* auth-required; nothing follows */
     DEMO_FAIL,    /* failed, with this in metadata.error; nothing follows */

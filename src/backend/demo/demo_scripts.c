@@ -207,6 +207,14 @@ static const struct demo_step slow[] = {
     {.op = DEMO_END},
 };
 
+static const struct demo_step listening[] = {
+    {.op = DEMO_WORKING},
+    {.op = DEMO_INDICATE, .text = "Listening"},
+    {.op = DEMO_LISTEN, .wait = 20},
+    {.op = DEMO_TEXT, .wait = 10},
+    {.op = DEMO_END},
+};
+
 static const struct demo_script scripts[] = {
     {"help", "this list, as a Message", one_message, help_text},
     {"message", "one Message with what you wrote, no task", one_message, you_said},
@@ -223,6 +231,8 @@ static const struct demo_script scripts[] = {
     {"long", "a long text; `long 10000` for that many lines", long_script, long_text},
     {"unicode", "text of many scripts, a character at a time", unicode, NULL},
     {"slow", "one word per second; `slow 60` for that many", slow, slow_text},
+    {"listen", "works until you write `done`; messages that you send meanwhile reach it at once",
+     listening, NULL},
     {"tools", "looks the weather up with a tool of its own", dgm_demo_tools, NULL},
     {"parallel-tools", "two tools at the same time", dgm_demo_parallel_tools, NULL},
     {"client-tool", "asks you to run the tool `get_weather`, and continues with its result",

@@ -5,7 +5,7 @@
  *   a2a_front_headers.c  what headers and the query say: versions, media types, extensions
  *   a2a_front_rpc.c      JSON-RPC:  body  ─┐
  *   a2a_front_rest.c     REST: path, query, body ─┴─► an operation and its request
- *   a2a_front_ops.c      what each operation asks of the core        (a2a_front_list.c: ListTasks)
+ *   a2a_front_ops.c      what each operation asks of the core        (a2a_front_list.c: ListTasks; a2a_front_tools.c: the caller's tools)
  *   a2a_front_stream.c   answers that go on
  *   a2a_front_answer.c   answers in the caller's dialect             (a2a_front_errors.c: errors)
  */
@@ -106,6 +106,11 @@ void dgm_op_list(struct op *op, const dgm_list_tasks_request *q);
 /* What is to be done when the connection that started a turn is lost; NULL: nothing, by setting. */
 struct began *dgm_began_by(struct op *op);
 void dgm_began_gone(const struct began *b); /* NULL is fine */
+
+/* ---- a2a_front_tools.c --------------------------------------------------------------------------------------------- */
+
+/* Makes the tools of the message metadata of the request. False: they are invalid, and the call is answered. */
+bool dgm_a2a_set_tools(struct op *op, dgm_send *send);
 
 /* ---- a2a_front_answer.c, a2a_front_errors.c ----------------------------------------------------------------------- */
 

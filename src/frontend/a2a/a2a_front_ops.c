@@ -370,7 +370,7 @@ static void run_send(struct op *op, const dgm_send_request *q)
                      .may_set = op->may_set,
                      .protocol = DGM_STR("a2a"),
                      .bytes = dgm_http_request_of(op->x)->body.n};
-    if (!has_good_lists(op, q))
+    if (!has_good_lists(op, q) || !dgm_a2a_set_tools(op, &send))
         return;
     if (c) {
         if (!is_length(op, c->history_length, DGM_AT_LIT(NULL, "configuration")))

@@ -30,7 +30,7 @@ struct agui_op {
     bool binary;         /* it asked for protobuf */
     bool had_resume;     /* and some of it may be left */
     dgm_str ignored;     /* entries of `resume` that no task waits for, as the header lists them */
-    size_t resume_at;    /* the entry that is looked at */
+    dgm_turn_resolving resolving;
     dgm_turn_hold *hold; /* of a thread's messages, until they are sent; NULL: none */
     /* the run that is streamed again */
     dgm_log *log; /* a reference */
@@ -65,13 +65,11 @@ bool dgm_agui_cursor_of(const dgm_http_request *r, uint64_t *ret);
 void dgm_agui_run(struct agui_op *op);
 /* The run has begun, or will not: copies of its request may go on. Before it is answered. */
 void dgm_agui_begun(struct agui_op *op);
-/* Looks at the entries of `resume` one by one, then goes on with agui_go_on. */
+/* Finds the task that the entries of `resume` answer, then goes on with agui_go_on. */
 void dgm_agui_resolve(struct agui_op *op);
-/* task_id: the task that waits for the answer in input.resume, now the only one there; empty: none does. */
+/* task_id: the task that waits for the answers in input.resume; empty: none does. */
 void dgm_agui_go_on(struct agui_op *op, dgm_str task_id);
 void dgm_agui_send(struct agui_op *op, dgm_str task_id);
-/* "<taskId>-<turn>"; false: it is not of that form. */
-bool dgm_agui_split_interrupt(dgm_str id, dgm_str *ret_task, uint32_t *ret_turn);
 
 /* ---- agui_front_thread.c ---------------------------------------------------------------------------------------- */
 

@@ -15,24 +15,6 @@ static void peers(void **state)
     assert_false(dgm_agui_peer_of(DGM_STR("one"), &old));
 }
 
-static void interrupts_have_the_name_of_their_turn(void **state)
-{
-    dgm_str task;
-    uint32_t turn;
-    (void)state;
-    assert_true(dgm_agui_split_interrupt(DGM_STR("0190-ab-2"), &task, &turn));
-    check_str(task, "0190-ab");
-    assert_int_equal(turn, 2);
-    assert_false(dgm_agui_split_interrupt(DGM_STR("0190-ab"), &task, &turn));
-    assert_false(
-        dgm_agui_split_interrupt(DGM_STR("t-1"), &task, &turn)); /* the first has no number */
-    assert_false(dgm_agui_split_interrupt(DGM_STR("t-02"), &task, &turn));
-    assert_false(dgm_agui_split_interrupt(DGM_STR("t-1234567890"), &task, &turn));
-    assert_false(dgm_agui_split_interrupt(DGM_STR("-2"), &task, &turn));
-    assert_false(dgm_agui_split_interrupt(DGM_STR("12"), &task, &turn));
-    assert_false(dgm_agui_split_interrupt(DGM_STR(""), &task, &turn));
-}
-
 static bool has_news(const dgm_canon_role *roles, size_t n)
 {
     dgm_canon_message list[4] = {{0}};
@@ -143,6 +125,6 @@ static void what_was_asked_again_counts(void **state)
     check_shown(NULL, 0, "");
 }
 
-DGM_TEST_MAIN(dgm_test(peers), dgm_test(interrupts_have_the_name_of_their_turn),
+DGM_TEST_MAIN(dgm_test(peers), 
               dgm_test(what_is_new), dgm_test(answers_in_words), dgm_test(cursors),
               dgm_test(where_a_run_begins), dgm_test(what_was_asked_again_counts))

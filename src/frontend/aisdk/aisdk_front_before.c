@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "canon/message_content.h"
 #include "frontend/aisdk/aisdk_front_int.h"
+#include "model/approval.h"
 
 struct before {
     dgm_log_reader *reader;
@@ -22,12 +23,15 @@ static const dgm_message *callers(const dgm_event *e)
     return is ? e->internal->message : NULL;
 }
 
-/* Does a UI message begin behind this? Not behind what brings nothing but results. */
+/* Does a UI message begin behind this? Not behind what brings nothing but results and approvals. */
 static bool begins_message(const dgm_event *e)
 {
     const dgm_message *m = callers(e);
     for (size_t i = 0; m && i < m->parts.n; i++) {
-        if (!dgm_content_data_member(&m->parts.at[i], DGM_DATA_RESULTS))
+        dgm_approval approval;
+        const dgm_part *p = &m->parts.at[i];
+        bool is_approval = p->kind == DGM_PART_DATA && dgm_approval_read(p->data, &approval);
+        if (!is_approval && !dgm_content_data_member(p, DGM_DATA_RESULTS))
             return true;
     }
     return e->kind == DGM_EVENT_TASK;

@@ -102,7 +102,7 @@ static void aisdk_stream_turn(struct aisdk_ask *ask, const struct turn *t)
     static const dgm_http_header header = {{"x-vercel-ai-ui-message-stream", 29}, {"v1", 2}};
     dgm_http_exchange *x = ask->q.x;
     struct beside *b = new_beside(x, &t->note);
-    if (t->again && t->note.results.n)
+    if (t->again && (t->note.results.n || t->note.is_approval))
         aisdk_own_before(b, t->log, t->first_seq, &t->note);
     b->source = ask->q.agent->answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO;
     dgm_front_note_task(x, t->task_id, t->turn);
@@ -133,7 +133,10 @@ static void aisdk_stream_turn(struct aisdk_ask *ask, const struct turn *t)
 
 struct asked {
     struct aisdk_ask *ask;
+    struct aisdk_request *q;
     struct aisdk_note note;
+    dgm_ask *to;
+    dgm_turn_resolving approvals; /* the user's decisions */
 };
 
 static void aisdk_front_chat_on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err,
@@ -157,6 +160,56 @@ static void aisdk_front_chat_on_sent(dgm_code code, const dgm_sent *sent, const 
                                              .note = a->note});
 }
 
+static bool is_decided(const struct aisdk_request *q, dgm_str call_id)
+{
+    for (size_t i = 0; i < q->decided.n; i++) {
+        if (dgm_str_eq(q->decided.at[i], call_id))
+            return true;
+    }
+    return false;
+}
+
+/* A decision that its task waits for is not the result of a call, too. */
+static void drop_decided(struct aisdk_request *q, struct aisdk_note *note)
+{
+    dgm_canon_messages *list = &q->input.messages;
+    size_t from = list->n, n = 0;
+    while (from && list->at[from - 1].role == DGM_CANON_TOOL)
+        from--;
+    for (size_t i = n = from; i < list->n; i++) {
+        if (!is_decided(q, list->at[i].tool_call_id))
+            list->at[n++] = list->at[i];
+    }
+    list->n = n;
+    n = 0;
+    for (size_t i = 0; i < note->results.n; i++) {
+        if (!is_decided(q, note->results.at[i]))
+            note->results.at[n++] = note->results.at[i];
+    }
+    note->results.n = n;
+}
+
+/* Decisions that no task waits for are results of calls, if the page runs those. */
+static void aisdk_on_approvals(void *arg)
+{
+    struct asked *a = arg;
+    dgm_err err = {0};
+    a->q->input.resume = a->approvals.resume;
+    a->note.is_approval = a->approvals.task_id.n > 0;
+    if (!a->note.is_approval && !a->q->note.results.n) {
+        dgm_fail(&err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "messages"),
+                 "no open request for approval has this approval id: it was answered before, or its "
+                 "task has ended");
+        dgm_aisdk_refuse(a->ask->q.x, &err, NULL, 0);
+        return;
+    }
+    if (a->note.is_approval)
+        drop_decided(a->q, &a->note);
+    a->to->task_id = a->approvals.task_id;
+    a->to->request = dgm_aisdk_note_text(a->approvals.arena, &a->note);
+    dgm_turn_ask(a->to, aisdk_front_chat_on_sent, a);
+}
+
 void dgm_aisdk_chat(struct aisdk_ask *ask)
 {
     dgm_http_exchange *x = ask->q.x;
@@ -171,8 +224,8 @@ void dgm_aisdk_chat(struct aisdk_ask *ask)
     }
     ask->chat = q->input.thread_id;
     struct asked *asked = dgm_new(arena, struct asked);
-    *asked = (struct asked){ask, q->note};
     dgm_ask *a = dgm_new(arena, dgm_ask);
+    *asked = (struct asked){.ask = ask, .q = q, .note = q->note, .to = a};
     *a = (dgm_ask){.x = x,
                    .turns = ask->q.turns,
                    .owner = ask->q.owner,
@@ -185,7 +238,19 @@ void dgm_aisdk_chat(struct aisdk_ask *ask)
                    .caller_id = ask->chat,
                    .request = dgm_aisdk_note_text(arena, &q->note),
                    .dedupe = !q->again};
-    dgm_turn_ask(a, aisdk_front_chat_on_sent, asked);
+    if (!q->input.resume.n) {
+        dgm_turn_ask(a, aisdk_front_chat_on_sent, asked);
+        return;
+    }
+    asked->approvals = (dgm_turn_resolving){.arena = arena,
+                                            .core = core_of(ask),
+                                            .owner = ask->q.owner,
+                                            .agent = ask->q.agent->id,
+                                            .context_id = ask->chat,
+                                            .resume = q->input.resume,
+                                            .on_resolved = aisdk_on_approvals,
+                                            .arg = asked};
+    dgm_turn_resolve(&asked->approvals);
 }
 
 /* ---- again ------------------------------------------------------------------------------------------------- */

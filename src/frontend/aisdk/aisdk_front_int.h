@@ -33,6 +33,7 @@ struct aisdk_note {
     dgm_str message_id; /* of the UI message that it writes */
     dgm_strs tools;     /* names of the caller's tools */
     dgm_strs results;   /* calls of the UI message that the caller has answered: it goes on */
+    bool is_approval;   /* it goes on with the caller's decisions about calls of the agent */
 };
 dgm_str dgm_aisdk_note_text(dgm_arena *a, const struct aisdk_note *note);
 struct aisdk_note dgm_aisdk_note_read(dgm_arena *a, dgm_str text);
@@ -42,6 +43,7 @@ dgm_str dgm_aisdk_answer_id(dgm_arena *a, dgm_str user_message_id);
 
 struct aisdk_request {
     dgm_canon_input input;
+    dgm_strs decided; /* calls of the last message that the user decided about */
     struct aisdk_note note;
     bool again; /* regenerated or edited: a new turn, though the message is known */
 };

@@ -33,6 +33,8 @@ dgm_str dgm_aisdk_note_text(dgm_arena *a, const struct aisdk_note *note)
     dgm_json_put_str(&b, note->message_id);
     put_names(&b, "tools", &note->tools);
     put_names(&b, "results", &note->results);
+    if (note->is_approval)
+        dgm_buf_add_lit(&b, ",\"approval\":true");
     dgm_buf_add_char(&b, '}');
     dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
@@ -59,7 +61,8 @@ struct aisdk_note dgm_aisdk_note_read(dgm_arena *a, dgm_str text)
         return (struct aisdk_note){0};
     return (struct aisdk_note){.message_id = dgm_json_str_member(v, "messageId"),
                                .tools = read_names(a, dgm_json_get(v, DGM_STR("tools"))),
-                               .results = read_names(a, dgm_json_get(v, DGM_STR("results")))};
+                               .results = read_names(a, dgm_json_get(v, DGM_STR("results"))),
+                               .is_approval = yyjson_is_true(dgm_json_get(v, DGM_STR("approval")))};
 }
 
 dgm_str dgm_aisdk_answer_id(dgm_arena *a, dgm_str user_message_id)
@@ -120,6 +123,18 @@ static bool is_callers_result(const yyjson_val *part)
     dgm_str state = dgm_json_str_member(part, "state");
     return !yyjson_is_true(dgm_json_get(part, DGM_STR("providerExecuted"))) &&
            (dgm_str_starts(state, DGM_STR("output-")) || dgm_str_is(state, "approval-responded"));
+}
+
+static dgm_strs decided_calls(dgm_arena *a, yyjson_val *message)
+{
+    yyjson_val *parts = dgm_json_get(message, DGM_STR("parts")), *part;
+    dgm_strs ids = {dgm_new_n(a, dgm_str, yyjson_arr_size(parts) + 1), 0};
+    size_t i, n;
+    yyjson_arr_foreach (parts, i, n, part) {
+        if (dgm_str_is(dgm_json_str_member(part, "state"), "approval-responded"))
+            ids.at[ids.n++] = dgm_json_str_member(part, "toolCallId");
+    }
+    return ids;
 }
 
 static dgm_strs callers_results(dgm_arena *a, yyjson_val *message)
@@ -187,7 +202,9 @@ static dgm_code read_end(dgm_reader *r, yyjson_val *body, struct aisdk_request *
     }
     q->note.message_id = id;
     q->again = false; /* messageId says which message goes on */
-    return dgm_str_is(role, "assistant") && take_results(r, last, q)
+    q->decided = decided_calls(r->arena, last);
+    bool has_results = dgm_str_is(role, "assistant") && take_results(r, last, q);
+    return has_results || q->input.resume.n
                ? DGM_OK
                : dgm_fail(r->err, DGM_BAD_PARAMS, at,
                           "nothing to answer: the last message is not from the user and has no "

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "canon/message_content.h"
 #include "frontend/openai/openai_errors.h"
+#include "model/approval.h"
 #include "model/reconcile.h"
 
 #include <ctype.h>
@@ -220,14 +221,8 @@ static void question_found(struct question_finding *f, dgm_str context_id)
 static dgm_str question_text(dgm_arena *a, const dgm_task *task)
 {
     const dgm_message *m = task->status.message;
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    for (size_t i = 0; m && i < m->parts.n; i++) {
-        if (m->parts.at[i].kind == DGM_PART_TEXT)
-            dgm_buf_add_str(&b, m->parts.at[i].content);
-    }
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
-    dgm_buf_done(&b);
+    bool others;
+    dgm_str text = m ? dgm_content_text(a, &dgm_message_as_shown(a, m)->parts, &others) : (dgm_str){0};
     return text.n ? text : dgm_openai_our_question(task->status.state == DGM_STATE_AUTH_REQUIRED);
 }
 

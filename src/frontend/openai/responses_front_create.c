@@ -15,6 +15,7 @@ struct creating {
     dgm_str request_text;
     dgm_str ignored;
     dgm_canon_input input;
+    dgm_turn_resolving approvals; /* answers to requests for approval */
     dgm_str question_seed; /* of a request that names no conversation; empty: it names one */
 };
 
@@ -140,10 +141,48 @@ static void responses_on_question(void *arg, dgm_str context_id)
     responses_ask(c);
 }
 
+/* An approval that no task waits for must not look as if it had been heard. */
+static void responses_fail_approval(struct creating *c)
+{
+    dgm_openai_fail_param(c->op->x, "approval_request_not_found", "input",
+                          "No open request for approval has this approval_request_id: it was answered before, its task has "
+                          "ended, or it belongs to another conversation.");
+}
+
+static void responses_on_approvals(void *arg)
+{
+    struct creating *c = arg;
+    const dgm_turn_resolving *r = &c->approvals;
+    if (!r->task_id.n || (c->place.task_id.n && !dgm_str_eq(c->place.task_id, r->task_id))) {
+        responses_fail_approval(c);
+        return;
+    }
+    if (!c->place.context_id.n && !c->asked.previous.n) /* a later question may be answered by its text */
+        c->question_seed = dgm_openai_question_seed(&c->op->q, c->agent, c->op->body,
+                                                    &c->input.messages, c->input.messages.n);
+    c->input.resume = r->resume;
+    c->place.task_id = r->task_id;
+    c->place.context_id = r->task_context;
+    c->place.has_history = true;
+    responses_ask(c);
+}
+
 /* Without a name it may still answer a question. */
 static void responses_find_conversation(void *arg)
 {
     struct creating *c = arg;
+    if (c->input.resume.n) {
+        c->approvals = (dgm_turn_resolving){.arena = c->op->arena,
+                                            .core = c->op->core,
+                                            .owner = c->op->q.owner,
+                                            .agent = c->agent->id,
+                                            .context_id = c->place.context_id,
+                                            .resume = c->input.resume,
+                                            .on_resolved = responses_on_approvals,
+                                            .arg = c};
+        dgm_turn_resolve(&c->approvals);
+        return;
+    }
     if (c->place.context_id.n || c->place.task_id.n || c->place.n_items || c->asked.previous.n) {
         responses_ask(c);
         return;

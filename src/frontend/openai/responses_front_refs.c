@@ -168,9 +168,22 @@ static void on_found(void *arg, const dgm_found_turn *found)
         next(k);
 }
 
+/* Clients refer to a request for approval beside their answer to it. The answer names it, so it is not read. */
+static bool resolve_approval(struct resolving *k)
+{
+    dgm_str id = dgm_json_str_member(k->items[k->i], "id");
+    dgm_member members[] = {{DGM_STR("type"), dgm_json_make_string(k->op->arena, DGM_STR("mcp_approval_request"))},
+                            {DGM_STR("id"), dgm_json_make_string(k->op->arena, id)}};
+    if (!dgm_responses_is_approval_id(id))
+        return false;
+    k->items[k->i] = dgm_json_object(k->op->arena, members, 2);
+    k->resolved[k->i] = true;
+    return true;
+}
+
 static void next(struct resolving *k)
 {
-    while (k->i < k->n && (k->resolved[k->i] || !is_reference(k->items[k->i])))
+    while (k->i < k->n && (k->resolved[k->i] || !is_reference(k->items[k->i]) || resolve_approval(k)))
         k->i++;
     if (k->i == k->n) {
         k->done(k->arg);

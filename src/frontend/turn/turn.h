@@ -118,6 +118,35 @@ typedef struct dgm_ask {
  */
 void dgm_turn_ask(const dgm_ask *ask, dgm_on_sent on_sent, void *arg);
 
+/* ---- answers to questions by name ------------------------------------------------------------------------------- */
+
+/* Answers that name their interrupts (canon/interrupts.h): AG-UI's resume, approvals of Responses and the AI SDK. An interrupt is
+ * open as long as its task waits in that turn: a second answer to it is ignored. In the exchange's arena. */
+typedef struct dgm_turn_resolving {
+    dgm_arena *arena;
+    dgm_core *core;
+    dgm_owner owner;
+    dgm_str agent;
+    dgm_str context_id; /* of the task; empty: any */
+    /* Before: all answers. Afterwards: those to the task; answers to requests for approval have the data of an answer
+     * (model/approval.h) as payload. */
+    dgm_canon_resumes resume;
+    void (*on_resolved)(void *arg);
+    void *arg;
+    /* The result: */
+    dgm_str task_id, task_context; /* the task that waits for them; empty: no task does */
+    bool is_dismissed;             /* the question was dismissed; requests for approval are rejected then, and it is false */
+    dgm_str ignored;               /* the others: "resume[1], resume[3]" */
+    /* While it works: */
+    size_t at, n, n_reads, n_ignored;
+    dgm_str name;     /* of the question that is open, without a number */
+    dgm_strs requests; /* ids of its requests for approval */
+    bool *decided;    /* one for each */
+} dgm_turn_resolving;
+void dgm_turn_resolve(dgm_turn_resolving *r);
+
+/* ---- one after the other ------------------------------------------------------------------------------------------- */
+
 /* Turns whose callers name them begin one after the other, so that two copies of a request are one turn. The caller's
  * memory, until it has begun. */
 typedef struct dgm_turn_once {

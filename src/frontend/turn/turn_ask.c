@@ -2,7 +2,8 @@
  * frontend/turn/turn_ask.c - where a request goes: to the task that waits for it, or to a new one.
  *
  *   results of calls ──► whose task asked for them? ──► it waits: there
- *   a context ─────────► its newest task ─────────────► it waits: there; it does not: a new task beside it
+ *   a context ─────────► its newest task ─────────────► it waits: there; it works: to its run, if that accepts messages;
+ *                                                       else: a new task beside it
  *   neither ───────────► a new task in a new context
  */
 #include "frontend/turn/turn_int.h"
@@ -14,6 +15,9 @@ struct asking {
     dgm_message message;
     dgm_str context_id, task_id; /* where it goes; empty: a new one */
     dgm_str newest;              /* of the context, if it does not wait */
+    dgm_str working;             /* the same, if it works: its run may accept the message */
+    struct cut news;             /* what the task that works has not got */
+    bool is_offered;             /* to that run, which has not answered yet */
     dgm_str asked_by, asked_in;  /* the task that waits for these results, and its context */
     bool knows;                  /* the context has what came before */
     uint64_t sent;               /* the number of its send, for dgm_core_caller_left */
@@ -43,6 +47,11 @@ static void turn_ask_on_sent(dgm_code code, const dgm_sent *sent, const dgm_err 
     struct asking *k = arg;
     dgm_http_watch(k->ask.x, NULL, NULL); /* whoever answers watches for itself */
     bool is_gone = code == DGM_UNSUPPORTED_OPERATION || code == DGM_TASK_NOT_FOUND;
+    if (is_gone && k->is_offered) {
+        k->is_offered = false;
+        send_it(k);
+        return;
+    }
     if (is_gone && k->task_id.n && !k->ask.task_id.n) {
         k->newest = k->task_id;
         k->task_id = (dgm_str){0};
@@ -56,13 +65,16 @@ static void send_it(struct asking *k)
 {
     const dgm_ask *ask = &k->ask;
     dgm_err err = {0};
-    if (dgm_make_message(k->arena, ask, &k->cut, !k->knows, &k->message, &err)) {
+    k->is_offered = k->working.n && !k->task_id.n;
+    if (dgm_make_message(k->arena, ask, k->is_offered ? &k->news : &k->cut,
+                         !k->knows && !k->is_offered, &k->message, &err)) {
         turn_ask_fail(k, &err);
         return;
     }
-    k->message.task_id = k->task_id;
+    k->message.task_id = k->is_offered ? k->working : k->task_id;
+    k->working = (dgm_str){0};
     k->message.context_id = k->context_id;
-    if (!k->task_id.n && k->newest.n)
+    if (!k->message.task_id.n && k->newest.n)
         k->message.reference_task_ids = (dgm_strs){&k->newest, 1};
     dgm_send send = {.owner = ask->owner,
                      .agent = ask->agent->id,
@@ -77,6 +89,7 @@ static void send_it(struct asking *k)
                      .bytes = dgm_http_request_of(ask->x)->body.n,
                      .keep_turn =
                          dgm_str_is(ask->protocol, "openai-responses"), /* if it has an id */
+                     .joins_run = k->is_offered,
                      .always_new = !ask->dedupe};
     k->sent = dgm_core_send(ask->turns->o.core, &send, turn_ask_on_sent, k);
     static const dgm_http_watcher waits = {.on_gone = on_left, .on_fin = on_left};
@@ -98,6 +111,20 @@ static void take_newest(struct asking *k, dgm_str id, dgm_task_state state)
         k->task_id = id;
     else
         k->newest = id;
+}
+
+/* Clients send all messages since the last answer. Those that the context has are no news to the task that works. Without
+ * news, or with results of calls, the request is not for its run. */
+static void take_working(struct asking *k, dgm_str id, dgm_task_state state, struct known known)
+{
+    const dgm_canon_input *input = k->ask.input;
+    if (dgm_state_is_terminal(state) || waits(state) || k->cut.results.n || input->resume.n)
+        return;
+    k->news = k->cut;
+    k->news.tail = dgm_find_news(k->arena, &input->messages, k->cut.tail, &known,
+                                 !k->ask.context_has_history || k->ask.fork_on_difference);
+    if (k->news.tail < input->messages.n)
+        k->working = id;
 }
 
 /* No task waits in the context, but one elsewhere asked for these results. */
@@ -124,6 +151,9 @@ static void turn_ask_on_history(dgm_code code, const dgm_turn_history *history, 
         !dgm_extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages);
     if (history->task_id.n)
         take_newest(k, history->task_id, history->state);
+    if (history->task_id.n && !(differs && k->ask.fork_on_difference))
+        take_working(k, history->task_id, history->state,
+                     dgm_known_of_messages(k->arena, &history->messages));
     if (differs && k->ask.fork_on_difference) {
         k->context_id =
             (dgm_str){0}; /* a new context starts, which names the task of the old one */
@@ -146,8 +176,11 @@ static void turn_ask_on_listed(dgm_code code, const dgm_listed *listed, const dg
         return;
     }
     if (listed->n && !dgm_record_event(listed->tasks[0], k->arena, &event, NULL) &&
-        event.kind == DGM_EVENT_TASK)
+        event.kind == DGM_EVENT_TASK) {
         take_newest(k, event.task->id, event.task->status.state);
+        take_working(k, event.task->id, event.task->status.state,
+                     dgm_known_of_task(k->arena, event.task));
+    }
     send_where_it_is_due(k);
 }
 

@@ -78,6 +78,20 @@ dgm_code dgm_make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cu
 /* Of the request: its own, and what only some protocols have. NULL: nothing. */
 const dgm_json *dgm_make_metadata(dgm_arena *a, const dgm_ask *ask);
 
+/* Messages of the caller that a context has, in order. */
+struct known {
+    struct {
+        dgm_str id, text;
+    } * at;
+    size_t n;
+};
+struct known dgm_known_of_task(dgm_arena *a, const dgm_task *task);
+struct known dgm_known_of_messages(dgm_arena *a, const dgm_canon_messages *messages);
+/* The first message from tail on that follows all known ones; the number of messages: none does. Messages are compared by
+ * their ids, and by_text for protocols that have no ids. */
+size_t dgm_find_news(dgm_arena *a, const dgm_canon_messages *messages, size_t tail,
+                     const struct known *known, bool by_text);
+
 /* Do the messages before the cut say what the context holds? Those that only give the new one do, too; and those
  * whose answers of the agent have more than the text: links to files, several texts as one. */
 bool dgm_extends_history(dgm_arena *a, const dgm_canon_messages *messages, const struct cut *cut,

@@ -352,6 +352,65 @@ static bool was_answered(dgm_arena *a, const struct speech *said, const struct s
     return true;
 }
 
+/* ---- news for a task that works -------------------------------------------------------------------------------------------- */
+
+static void add_known(dgm_arena *a, struct known *known, dgm_str id, dgm_str text)
+{
+    known->at = dgm_list_grow(a, known->at, known->n, sizeof *known->at);
+    known->at[known->n].id = id;
+    known->at[known->n++].text = text;
+}
+
+struct known dgm_known_of_task(dgm_arena *a, const dgm_task *task)
+{
+    struct known known = {0};
+    for (size_t i = 0; i < task->history.n; i++) {
+        const dgm_message *m = &task->history.at[i];
+        dgm_str text = DGM_STR("");
+        for (size_t k = 0; k < m->parts.n; k++) {
+            if (m->parts.at[k].kind == DGM_PART_TEXT)
+                text = dgm_arena_join(a, text, m->parts.at[k].content);
+        }
+        if (m->role == DGM_ROLE_USER)
+            add_known(a, &known, m->message_id, text);
+    }
+    return known;
+}
+
+struct known dgm_known_of_messages(dgm_arena *a, const dgm_canon_messages *messages)
+{
+    struct known known = {0};
+    for (size_t i = 0; i < messages->n; i++) {
+        const dgm_canon_message *m = &messages->at[i];
+        if (m->role == DGM_CANON_USER)
+            add_known(a, &known, m->id, dgm_canon_content_text(a, &m->content));
+    }
+    return known;
+}
+
+size_t dgm_find_news(dgm_arena *a, const dgm_canon_messages *messages, size_t tail,
+                     const struct known *known, bool by_text)
+{
+    size_t next = 0;
+    for (size_t i = tail; i < messages->n; i++) {
+        const dgm_canon_message *m = &messages->at[i];
+        dgm_str text = dgm_canon_content_text(a, &m->content);
+        size_t k = next;
+        if (m->role != DGM_CANON_USER)
+            continue;
+        while (k < known->n && !(m->id.n && dgm_str_eq(m->id, known->at[k].id)) &&
+               !(by_text && text.n && dgm_str_eq(text, known->at[k].text)))
+            k++;
+        if (k < known->n) {
+            next = k + 1;
+            tail = i + 1;
+        }
+    }
+    return tail;
+}
+
+/* ---- does it extend the history? ------------------------------------------------------------------------------------------- */
+
 bool dgm_extends_history(dgm_arena *a, const dgm_canon_messages *messages, const struct cut *cut,
                          const dgm_canon_messages *stored)
 {

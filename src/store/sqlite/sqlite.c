@@ -183,16 +183,15 @@ static void fail_batch(dgm_job *chain, dgm_code code, const dgm_err *err)
     }
 }
 
-/* Appends or notes: the first ones of the queue that are of one kind, up to one commit's worth. */
+/* Appends and notes: the first ones of the queue, up to one commit's worth. */
 static void write_batch(struct sqlite_store *s)
 {
     size_t n = 0, bytes = 0;
     dgm_err err = {0};
     dgm_job *chain = s->writes.first, *last = NULL, *rest = chain;
-    dgm_job_kind kind = chain->kind;
     struct answers a;
     a.n = 0;
-    for (; rest && rest->kind == kind && n < BATCH_JOBS && bytes < BATCH_BYTES; n++) {
+    for (; rest && rest->kind != DGM_JOB_TRIM && n < BATCH_JOBS && bytes < BATCH_BYTES; n++) {
         bytes += rest->held;
         last = rest;
         rest = rest->next;
@@ -205,8 +204,7 @@ static void write_batch(struct sqlite_store *s)
     if (code)
         fail_batch(chain, code, &err);
     else
-        code = kind == DGM_JOB_APPEND ? dgm_sql_writer_append(&s->writer, chain, n, &err)
-                                      : dgm_sql_writer_notes(&s->writer, chain, &err);
+        code = dgm_sql_writer_write(&s->writer, chain, n, &err);
     uint64_t took = uv_hrtime() - began;
     size_t bound = 0;
     while (bound < DGM_N_COMMIT_BOUNDS && took > (uint64_t)dgm_store_commit_bounds[bound] * 1000)
@@ -218,7 +216,7 @@ static void write_batch(struct sqlite_store *s)
     s->stats.commit_ns += took;
     for (dgm_job *job = chain, *next; job; job = next) {
         next = job->next;
-        if (kind == DGM_JOB_APPEND) {
+        if (job->kind == DGM_JOB_APPEND) {
             s->lanes[job->hash % N_LANES].n_appends--;
             if (!job->code) {
                 s->stats.appends++;

@@ -287,12 +287,13 @@ typedef struct dgm_sql_writer {
 dgm_code dgm_sql_writer_open(const char *path, dgm_known *known, dgm_sql_writer *ret_writer,
                              dgm_err *err);
 void dgm_sql_writer_close(dgm_sql_writer *w);
-/* One commit (more if something odd is in it). Every job gets its code. Returns the fault that kept it
- * from writing, DGM_OK after a success. */
-dgm_code dgm_sql_writer_append(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_err *err);
+/* A chain of appends and notes in one commit (more if something odd is in it). Every job gets its code. Returns the
+ * fault that kept it from writing, DGM_OK after a success. */
+dgm_code dgm_sql_writer_write(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_err *err);
 /* One step; true: there is more to do. */
 bool dgm_sql_writer_trim(dgm_sql_writer *w, dgm_job *job);
-/* Of a chain of notes, in one commit; they have its code. */
+/* The notes of a chain: within a commit; or in a commit of their own, then they have its code. */
+int dgm_sql_put_notes(dgm_sql_writer *w, const dgm_job *chain);
 dgm_code dgm_sql_writer_notes(dgm_sql_writer *w, dgm_job *chain, dgm_err *err);
 dgm_code dgm_sql_writer_probe(dgm_sql_writer *w, dgm_err *err); /* can it write? */
 dgm_code dgm_sql_writer_checkpoint(dgm_sql_writer *w, dgm_err *err);

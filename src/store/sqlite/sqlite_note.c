@@ -24,13 +24,25 @@ static int put(dgm_sql_writer *w, const dgm_note *n)
     return dgm_sql_done(st);
 }
 
+int dgm_sql_put_notes(dgm_sql_writer *w, const dgm_job *chain)
+{
+    int rc = SQLITE_OK;
+    for (const dgm_job *job = chain; job && !rc; job = job->next) {
+        if (job->kind == DGM_JOB_PUT_NOTE)
+            rc = put(w, &job->note);
+    }
+    return rc;
+}
+
 dgm_code dgm_sql_writer_notes(dgm_sql_writer *w, dgm_job *chain, dgm_err *err)
 {
     int rc = dgm_sql_begin(w, true);
-    for (const dgm_job *job = chain; job && !rc; job = job->next)
-        rc = put(w, &job->note);
+    if (!rc)
+        rc = dgm_sql_put_notes(w, chain);
     dgm_code code = dgm_sql_end(w, rc, err);
     for (dgm_job *job = chain; job && code; job = job->next) {
+        if (job->kind != DGM_JOB_PUT_NOTE)
+            continue;
         job->code = code;
         job->err = *err;
     }

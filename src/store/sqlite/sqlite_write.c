@@ -1,5 +1,5 @@
 /*
- * store/sqlite/sqlite_write.c - one batch of appends, one commit.
+ * store/sqlite/sqlite_write.c - one batch of appends and notes, one commit.
  *
  * Appends to one task in a batch become one group: one change of its row, one log row (more when it
  * grows large; a new one for every turn, so that turns can be trimmed by whole rows). The rows of all
@@ -12,7 +12,7 @@
  * synchronous=NORMAL writes and does not sync, which survives the death of this process and not that
  * of the machine. A checkpoint syncs the WAL before it touches the database, in both. The setting
  * belongs to the connection and takes effect at the next transaction: so one PRAGMA when it changes,
- * and a batch with one append that wants a sync is a FULL commit.
+ * and a batch with a note, or with one append that wants a sync, is a FULL commit.
  */
 #include "sqlite_int.h"
 
@@ -55,6 +55,8 @@ static size_t make_groups(dgm_sql_writer *w, dgm_job *chain, size_t n)
     memset(w->slots, 0, slots * sizeof *w->slots);
     for (dgm_job *job = chain; job; job = job->next) {
         job->group_next = NULL;
+        if (job->kind != DGM_JOB_APPEND)
+            continue;
         if ((job->code = dgm_append_check(&job->append.batch, &job->err)))
             continue;
         size_t i = job->hash & (slots - 1);
@@ -300,9 +302,11 @@ dgm_code dgm_sql_end(dgm_sql_writer *w, int rc, dgm_err *err)
     return code;
 }
 
-static dgm_code commit(dgm_sql_writer *w, dgm_group *groups, size_t n, bool look, dgm_err *err)
+/* notes: of this chain; NULL: none. */
+static dgm_code commit(dgm_sql_writer *w, dgm_group *groups, size_t n, const dgm_job *notes,
+                       bool look, dgm_err *err)
 {
-    bool sync = false;
+    bool sync = notes != NULL;
     size_t from = 0;
     for (size_t i = 0; i < n && !sync; i++) {
         for (const dgm_job *job = groups[i].first; job; job = job->group_next)
@@ -330,7 +334,11 @@ static dgm_code commit(dgm_sql_writer *w, dgm_group *groups, size_t n, bool look
         if (!rc)
             rc = release_all(w, &groups[i]);
     }
-    return dgm_sql_end(w, rc ? rc : put_part(w, groups + from, n - from), err);
+    if (!rc)
+        rc = put_part(w, groups + from, n - from);
+    if (!rc && notes)
+        rc = dgm_sql_put_notes(w, notes);
+    return dgm_sql_end(w, rc, err);
 }
 
 static void fail_group(dgm_group *g, dgm_code code, const dgm_err *err)
@@ -341,21 +349,43 @@ static void fail_group(dgm_group *g, dgm_code code, const dgm_err *err)
     }
 }
 
-dgm_code dgm_sql_writer_append(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_err *err)
+static bool has_notes(const dgm_job *chain)
 {
-    size_t n_groups = make_groups(w, chain, n);
-    dgm_code code = n_groups ? commit(w, w->groups, n_groups, false, err) : DGM_OK;
-    if (!code)
-        return DGM_OK;
-    /* The disk fails all alike. Something odd in one append must not fail the others: each for itself. */
+    while (chain && chain->kind != DGM_JOB_PUT_NOTE)
+        chain = chain->next;
+    return chain;
+}
+
+/* The disk fails all alike. Something odd in one append must not fail the others: each for itself. */
+static void write_one_by_one(dgm_sql_writer *w, dgm_job *chain, size_t n_groups, dgm_code code,
+                             const dgm_err *err)
+{
     for (size_t i = 0; i < n_groups; i++) {
         dgm_err why = *err;
         dgm_code one = code;
         if (code == DGM_INTERNAL && w->groups[i].first)
-            one = commit(w, &w->groups[i], 1, true, &why);
+            one = commit(w, &w->groups[i], 1, NULL, true, &why);
         if (one)
             fail_group(&w->groups[i], one, &why);
     }
+    dgm_err why = *err;
+    if (code == DGM_INTERNAL && has_notes(chain))
+        dgm_sql_writer_notes(w, chain, &why);
+    for (dgm_job *job = chain; job && code != DGM_INTERNAL; job = job->next) {
+        if (job->kind != DGM_JOB_PUT_NOTE)
+            continue;
+        job->code = code;
+        job->err = *err;
+    }
+}
+
+dgm_code dgm_sql_writer_write(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_err *err)
+{
+    size_t n_groups = make_groups(w, chain, n);
+    const dgm_job *notes = has_notes(chain) ? chain : NULL;
+    dgm_code code = n_groups || notes ? commit(w, w->groups, n_groups, notes, false, err) : DGM_OK;
+    if (code)
+        write_one_by_one(w, chain, n_groups, code, err);
     return code == DGM_INTERNAL ? DGM_OK : code;
 }
 

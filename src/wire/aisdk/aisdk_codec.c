@@ -12,7 +12,6 @@ static const dgm_loss aisdk_reading[] = {
     {"events", "source-*", "left out"},
     {"events", "data-*", "data parts of third-party agents are left out", DGM_LOSS_TYPE_IS_NOT,
      "data-a2a-* data-dragoman-*"},
-    {"events", "tool-approval-request", "left out"},
     {"events", "file", "left out"},
     {"events", "/finishReason", "comes back as a value derived from the end of the run",
      DGM_LOSS_NOT_REPORTED},
@@ -170,6 +169,7 @@ static dgm_code dgm_aisdk_read_request(dgm_reader *r, yyjson_val *v, const dgm_a
     r->format = DGM_FORMAT_AI_SDK;
     if ((rc = dgm_shape_read(r, &request_shape, v, at, &input)))
         return rc;
+    input.resume = dgm_aisdk_read_approvals(r->arena, v);
     if (r->mint)
         input.run_id = dgm_mint_id(r->mint, r->arena);
     *ret = input;

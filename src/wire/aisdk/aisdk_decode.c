@@ -187,6 +187,7 @@ static void finish_run(D *d, yyjson_val *v, bool aborted)
     e.run_finished.thread_id = d->thread_id;
     e.run_finished.run_id = d->run_id;
     o->interrupts = interrupts_of(a, dgm_json_get(v, DGM_STR("messageMetadata")));
+    dgm_aisdk_with_approvals(d, &o->interrupts);
     if (aborted)
         *o = (dgm_canon_outcome){.kind = DGM_CANON_CANCELLED};
     else if (o->interrupts.n)
@@ -267,6 +268,8 @@ static dgm_code aisdk_decode_feed(D *d, yyjson_val *v, dgm_str type)
         d->r->n_unknown++;
     else if (dgm_str_starts(type, DGM_STR("reasoning-")))
         return text_chunk(d, v, behind(type, 10), true);
+    else if (dgm_str_is(type, "tool-approval-request"))
+        dgm_aisdk_approval_chunk(d, v);
     else if (dgm_str_starts(type, DGM_STR("tool-approval-")))
         d->r->n_unknown++;
     else if (dgm_str_starts(type, DGM_STR("tool-")))

@@ -16,7 +16,7 @@ static C *aisdk_decode_parts_start_call(D *d, dgm_str id, dgm_str name)
 {
     d->calls = dgm_list_reserve(d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
     C *c = &d->calls[d->n_calls];
-    *c = (C){.id = dgm_arena_dup(d->arena, id)};
+    *c = (C){.id = dgm_arena_dup(d->arena, id), .name = dgm_arena_dup(d->arena, name)};
     dgm_map_put(&d->by_id, c->id, d->n_calls++);
     if (!d->parent.n)
         d->parent = dgm_aisdk_made_id(d, 'm');
@@ -91,9 +91,11 @@ dgm_code dgm_aisdk_call_chunk(D *d, yyjson_val *v, dgm_str what)
     if (dgm_str_is(what, "input-delta")) {
         aisdk_decode_parts_add_arguments(d, c, dgm_json_str_member(v, "inputTextDelta"), false);
     } else if (dgm_str_is(what, "input-available") || dgm_str_is(what, "input-error")) {
+        dgm_str arguments =
+            dgm_content_arguments(d->r->arena, dgm_json_get(v, DGM_STR("input")));
         if (!c->has_text)
-            aisdk_decode_parts_add_arguments(
-                d, c, dgm_content_arguments(d->r->arena, dgm_json_get(v, DGM_STR("input"))), true);
+            aisdk_decode_parts_add_arguments(d, c, arguments, true);
+        c->arguments = dgm_arena_dup(d->arena, arguments);
         aisdk_decode_parts_end_call(d, c);
     } else if (dgm_str_is(what, "output-available")) {
         if (!yyjson_is_true(dgm_json_get(v, DGM_STR("preliminary"))))

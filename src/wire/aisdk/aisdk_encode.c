@@ -174,6 +174,7 @@ static void start_run(E *e, const dgm_canon_event *event)
     forget_calls(e);
     e->over = e->after_result = e->has_status = false;
     e->started = true;
+    e->finish_reason = NULL;
     for (size_t i = 0; input && i < input->tools.n; i++)
         dgm_map_put(&e->clients, dgm_arena_dup(e->arena, input->tools.at[i].name), i);
     dgm_aisdk_begin(e, "start");

@@ -68,6 +68,12 @@ void dgm_aisdk_add_arguments(E *e, const dgm_canon_event *event)
     dgm_aisdk_send(e);
 }
 
+bool dgm_aisdk_has_arguments(const E *e, dgm_str call_id)
+{
+    const struct aisdk_call *c = aisdk_encode_parts_find_call(e, call_id);
+    return c && (c->input_sent || c->arguments.n);
+}
+
 /* The input is complete, and we know who runs the tool. */
 static void tell(E *e, struct aisdk_call *c, bool by_agent)
 {
@@ -176,6 +182,11 @@ void dgm_aisdk_artifact(E *e, const dgm_canon_event *event)
 void dgm_aisdk_custom(E *e, const dgm_canon_event *event)
 {
     if (dgm_str_is(event->custom.name, DGM_NAME_METADATA)) {
+        dgm_str why = dgm_json_str_member(event->custom.value, "finish_reason");
+        if (dgm_str_is(why, "length"))
+            e->finish_reason = "length";
+        else if (dgm_str_is(why, "content_filter"))
+            e->finish_reason = "content-filter";
         dgm_aisdk_begin(e, "message-metadata");
         dgm_buf_add_lit(&e->out, ",\"messageMetadata\":{\"metadata\":");
         dgm_json_put(&e->out, event->custom.value);
@@ -281,13 +292,16 @@ void dgm_aisdk_finished(E *e, const dgm_canon_event *event)
     const dgm_canon_outcome *o = &event->run_finished.outcome;
     dgm_str state = aisdk_encode_parts_state_of(o);
     bool cancelled = o->kind == DGM_CANON_CANCELLED;
+    dgm_aisdk_announce_approvals(e, &o->interrupts);
     dgm_aisdk_close_calls(e, &o->pending_tool_call_ids);
+    dgm_aisdk_ask_approvals(e, &o->interrupts);
     last_status(e, state);
     finish_step(e);
     dgm_aisdk_begin(e, cancelled ? "message-metadata" : "finish");
     if (!cancelled)
         dgm_aisdk_put_member(&e->out, "\"finishReason\"",
-                             o->pending_tool_call_ids.n ? DGM_STR("tool-calls") : DGM_STR("stop"));
+                             o->pending_tool_call_ids.n ? DGM_STR("tool-calls")
+                             : e->finish_reason ? dgm_str_from(e->finish_reason) : DGM_STR("stop"));
     dgm_buf_add_lit(&e->out, ",\"messageMetadata\":{\"state\":");
     dgm_json_put_str(&e->out, state);
     put_interrupts(&e->out, &o->interrupts);

@@ -89,6 +89,7 @@ struct aisdk_encoder {
     dgm_str task_id; /* empty: the run's */
     bool no_task;    /* the answer is a Message */
     unsigned instead;
+    const char *finish_reason; /* the run ended early; NULL: it did not */
     bool started, after_result, has_status, over, fragment;
 };
 
@@ -110,6 +111,11 @@ void dgm_aisdk_result(struct aisdk_encoder *e, const dgm_canon_event *event);
 /* The run is over: calls without a result are closed too; pending: the calls that the client must run. */
 void dgm_aisdk_close_calls(struct aisdk_encoder *e, const dgm_strs *pending);
 
+bool dgm_aisdk_has_arguments(const struct aisdk_encoder *e, dgm_str call_id);
+/* Requests for approval (aisdk_approval.c): their calls, before calls are closed; then the requests. */
+void dgm_aisdk_announce_approvals(struct aisdk_encoder *e, const dgm_canon_interrupts *list);
+void dgm_aisdk_ask_approvals(struct aisdk_encoder *e, const dgm_canon_interrupts *list);
+
 void dgm_aisdk_activity(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_artifact(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_custom(struct aisdk_encoder *e, const dgm_canon_event *event);
@@ -127,7 +133,8 @@ struct aisdk_reading {
 };
 
 struct aisdk_read_call {
-    dgm_str id;
+    dgm_str id, name;
+    dgm_str arguments; /* complete; empty: not yet */
     bool has_text, ended, answered, by_agent;
 };
 
@@ -144,6 +151,7 @@ struct aisdk_decoder {
     size_t n_calls, cap_calls;
     dgm_map by_id, used; /* calls; ids of texts */
     unsigned n_made;
+    dgm_canon_interrupts approvals; /* that the message asks for */
     bool fragment, begun, over;
 };
 
@@ -156,6 +164,12 @@ dgm_code dgm_aisdk_call_chunk(struct aisdk_decoder *d, yyjson_val *v, dgm_str wh
 void dgm_aisdk_end_calls(struct aisdk_decoder *d);
 dgm_code dgm_aisdk_file_chunk(struct aisdk_decoder *d, yyjson_val *v);
 void dgm_aisdk_data_chunk(struct aisdk_decoder *d, yyjson_val *v, dgm_str type);
+
+/* Requests for approval (aisdk_approval.c); at the end they are the run's interrupts. */
+void dgm_aisdk_approval_chunk(struct aisdk_decoder *d, yyjson_val *v);
+void dgm_aisdk_with_approvals(struct aisdk_decoder *d, dgm_canon_interrupts *list);
+/* The decisions in the last message of a request. */
+dgm_canon_resumes dgm_aisdk_read_approvals(dgm_arena *a, const yyjson_val *request);
 
 void *dgm_aisdk_decoder_new(const dgm_stream_params *params);
 dgm_code dgm_aisdk_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm_canon_sink sink);

@@ -60,8 +60,10 @@ static bool is_valid_id(yyjson_val *v)
     if (!unsafe_yyjson_is_raw(v))
         return unsafe_yyjson_is_str(v) || unsafe_yyjson_is_null(v) || unsafe_yyjson_is_int(v);
     dgm_str text = dgm_json_str(v);
-    return !memchr(text.p, '.', text.n) && !memchr(text.p, 'e', text.n) &&
-           !memchr(text.p, 'E', text.n);
+    for (size_t i = 0; i < text.n; i++)
+        if (text.p[i] == '.' || text.p[i] == 'e' || text.p[i] == 'E')
+            return false;
+    return true;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

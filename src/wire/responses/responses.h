@@ -51,6 +51,9 @@ yyjson_val *dgm_responses_build_request(dgm_arena *a, const yyjson_val *body,
 /* The members of a stored request that a response repeats, copied into the arena: the `extra` of RUN_STARTED. */
 const dgm_extra *dgm_responses_repeated(dgm_arena *a, const yyjson_val *request);
 
+/* Is it the id of a request for approval? It leads to its task, not to a response. */
+bool dgm_responses_is_approval_id(dgm_str item_id);
+
 /* ---- lists of items --------------------------------------------------------------------------------------------- */
 
 /* Items as JSON texts, under their ids, the oldest first. */

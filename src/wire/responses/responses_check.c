@@ -86,6 +86,14 @@ static const dgm_json_rule mcp[] = {RULE("id", TEXT),
                                     RULE("arguments", TEXT, .is_required = true),
                                     RULE("output", TEXT),
                                     END};
+static const dgm_json_rule approval_request[] = {RULE("id", TEXT, .is_required = true),
+                                                 RULE("server_label", TEXT),
+                                                 RULE("name", TEXT),
+                                                 RULE("arguments", TEXT),
+                                                 END};
+static const dgm_json_rule approval_response[] = {
+    RULE("approval_request_id", TEXT, .is_required = true),
+    RULE("approve", BOOL, .is_required = true), RULE("reason", TEXT), RULE("id", TEXT), END};
 static const dgm_json_rule reference[] = {RULE("type", TEXT), RULE("id", TEXT, .is_required = true),
                                           END};
 
@@ -101,6 +109,8 @@ static const dgm_json_rule *pick_item(yyjson_val *v)
                  {"custom_tool_call_output", output},
                  {"reasoning", reasoning_item},
                  {"mcp_call", mcp},
+                 {"mcp_approval_request", approval_request},
+                 {"mcp_approval_response", approval_response},
                  {"item_reference", reference}};
     yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
     if (!type || yyjson_is_null(type)) /* clients leave it out of messages and references */

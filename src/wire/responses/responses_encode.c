@@ -115,6 +115,7 @@ static void responses_encode_finish(struct responses_encoder *e, const dgm_canon
         end.state = "input-required";
     }
     close_items(e, end.reason || cancelled ? "incomplete" : "completed", o);
+    dgm_responses_ask_approvals(e, o);
     e->finished = true;
     emit_response(e, &end);
 }

@@ -199,6 +199,7 @@ void dgm_responses_in_done(decoder *d, item *it, yyjson_val *v)
     } else if (dgm_str_is(type, "image_generation_call")) {
         image(d, v);
     } else if (yyjson_is_obj(v)) {
+        dgm_responses_in_approval(d, v);
         responses_in_run_custom(d, DGM_STR(DGM_RESPONSES_ITEM), v);
     }
 }
@@ -245,6 +246,7 @@ static void reset(decoder *d)
     d->refused = SIZE_MAX;
     dgm_buf_clear(&d->refusal);
     dgm_map_done(&d->ids);
+    d->approvals = (dgm_canon_interrupts){0};
     dgm_arena_reset(d->arena);
 }
 
@@ -407,6 +409,12 @@ static void give_finish(decoder *d, yyjson_val *response, bool cancelled)
     } else if (waiting.n) {
         e.run_finished.outcome =
             (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS, .pending_tool_call_ids = waiting};
+    } else if (d->approvals.n) {
+        dgm_str text = dgm_str_is(state, "input-required") ? last_text(d, response) : (dgm_str){0};
+        if (text.n && d->approvals.n == 1)
+            d->approvals.at[0].message = text;
+        e.run_finished.outcome =
+            (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = d->approvals};
     } else if (auth || dgm_str_is(state, "input-required")) {
         dgm_str text = last_text(d, response);
         asked.reason = auth ? DGM_STR("a2a:auth_required") : DGM_STR("input_required");
@@ -428,7 +436,7 @@ void dgm_responses_in_items(decoder *d, yyjson_val *response)
         char key[24];
         snprintf(key, sizeof key, "%zu", i);
         yyjson_val *index = dgm_json_parse_trusted(d->r->arena, dgm_str_from(key));
-        item *it = dgm_responses_in_item(d, v, index);
+        item *it = dgm_responses_in_item(d, v, index, RESPONSES_IN_RESPONSE);
         if (it)
             dgm_responses_in_done(d, it, v);
     }

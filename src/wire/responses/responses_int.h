@@ -80,6 +80,14 @@ dgm_code dgm_responses_write_items(const dgm_canon_messages *messages, dgm_respo
 /* Would an item of this type be read as a message, a call or a result? */
 bool dgm_responses_is_item(const yyjson_val *v);
 
+/* ---- approvals (responses_approval.c) ------------------------------------------------------------------------- */
+
+/* The answers to requests for approval that are new: behind the last item of the agent. */
+dgm_canon_resumes dgm_responses_read_approvals(dgm_arena *a, yyjson_val *items);
+/* The messages, and items for the decisions in the input's resume unless the messages have them. */
+dgm_canon_messages dgm_responses_with_approvals(dgm_arena *a, const dgm_canon_input *in,
+                                                dgm_canon_messages messages);
+
 /* ---- requests (responses_request.c) --------------------------------------------------------------------------- */
 
 dgm_code dgm_responses_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,

@@ -197,6 +197,7 @@ static const char *const item_id_prefixes[][2] = {
     {"function_call", "fc_"},
     {"reasoning", "rs_"},
     {"mcp_call", "mcp_"},
+    {"mcp_approval_response", "mcpar_"},
     {"function_call_output", "fco_"},
     {"custom_tool_call", "ctc_"},
     {"custom_tool_call_output", "ctco_"},

@@ -130,6 +130,11 @@ void dgm_responses_put_text(struct responses_encoder *e, const struct responses_
 void dgm_responses_put_response(struct responses_encoder *e, const struct responses_end *end);
 void dgm_responses_put_error(struct responses_encoder *e, const struct responses_end *end);
 
+/* ---- responses_approval.c ------------------------------------------------------------------------------------------ */
+
+/* The items of the interrupts that ask for an approval. */
+void dgm_responses_ask_approvals(struct responses_encoder *e, const dgm_canon_outcome *o);
+
 /* ---- responses_out.c ----------------------------------------------------------------------------------------------- */
 
 struct responses_item *dgm_responses_new_item(struct responses_encoder *e,

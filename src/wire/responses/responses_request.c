@@ -158,6 +158,7 @@ dgm_code dgm_responses_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *
     else if (input &&
              (rc = dgm_responses_read_items(r, input, DGM_AT_LIT(at, "input"), &in.messages)))
         return rc;
+    in.resume = dgm_responses_read_approvals(r->arena, input);
     if (yyjson_is_str(instructions))
         prepend_text(r, DGM_CANON_SYSTEM, DGM_STR(INSTRUCTIONS), instructions, &in.messages);
     if (tools &&
@@ -217,6 +218,7 @@ dgm_code dgm_responses_write_request(dgm_writer *w, const dgm_canon_input *in,
     dgm_canon_messages messages = in->messages;
     const dgm_json *model = dgm_responses_extra(in->extra, DGM_STR("model"));
     const dgm_json *others = dgm_responses_extra(in->extra, DGM_STR("tools"));
+    dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new_small(64);
     (void)err;
     dgm_buf_add_lit(w->out, "{\"model\":");
     if (params->model.n || !model)
@@ -229,7 +231,7 @@ dgm_code dgm_responses_write_request(dgm_writer *w, const dgm_canon_input *in,
         dgm_json_put_str(w->out, messages.at[0].content.text);
         messages = (dgm_canon_messages){messages.at + 1, messages.n - 1};
     }
-    put_items(w, messages);
+    put_items(w, dgm_responses_with_approvals(scratch, in, messages));
     if (in->tools.n || others) {
         dgm_buf_add_lit(w->out, ",\"tools\":");
         dgm_responses_put_tools(w, &in->tools, others);
