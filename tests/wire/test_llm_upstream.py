@@ -69,6 +69,17 @@ def _():
         same((body["temperature"], body["seed"], body["response_format"]), (0.1, 3, {"type": "json_object"}), "parameters")
 
 
+@test("instructions of a Chat caller, and the context of an AG-UI client, follow those of the agent")
+def _():
+    up = Upstream(lambda body, n: text("fine"))
+    with in_front(up, instructions="Be brief.") as s:
+        fronts.chat(s, None, model="assistant", messages=[{"role": "system", "content": "Speak French."}, {"role": "user", "content": "x"}])
+        fronts.ag_ui(s, "x", context=[{"description": "the city", "value": "Paris"}])
+        first, second = [b["messages"][0]["content"] for b in up.bodies()]
+        check("Be brief." in first and "Speak French." in json.dumps(up.bodies()[0]["messages"]), up.bodies()[0])
+        check("Be brief." in second and "the city: Paris" in second, second)
+
+
 @each("a server that rejects {} gets the request again without it, and no further request has it", [
     ("stream_options", "stream_options", "Unknown parameter: 'stream_options'."),
     ("max_completion_tokens", "max_completion_tokens", "Unrecognized request argument supplied: max_completion_tokens")])
