@@ -36,6 +36,15 @@ def _():
         same([(m["role"], m["content"]) for m in body["messages"]], [("system", "Be brief."), ("user", "hello")], "messages")
 
 
+@test("a query in base_url stays at the end of the URL")
+def _():
+    up = Upstream(lambda body, n: text("fine"))
+    up.url += "/?api-version=7"
+    with in_front(up) as s:
+        same(task_text(Client(s, RPC1).send("hello").task), "fine", "the answer")
+        same(up.requests[0][0], "/v1/chat/completions?api-version=7", "the path")
+
+
 @test("a key in a file; neither the log nor errors contain a key")
 def _():
     up = Upstream(lambda body, n: error(401, "the key sk-in-a-file is wrong"))
@@ -255,6 +264,20 @@ def _():
         soon(lambda: up.requests, "no request")
         canceled_quickly(c, t["id"])
         gate.set()
+
+
+@test("cancel during an agent of another server: its task is canceled, too")
+def _():
+    behind = Server(None, config=settings(agents=[agent("demo")]))
+    up = Upstream(lambda body, n: calls(("127_0_0_1", {"message": "slow 30"})))
+    with behind, in_front(up, tools=[{"agent": behind.url}]) as s:
+        c, desk = Client(s, RPC1), Client(behind, RPC1)
+        t = c.send("go", config={"returnImmediately": True}).task
+        soon(lambda: desk.list().value["tasks"], "no task of the other agent")
+        canceled_quickly(c, t["id"])
+        soon(lambda: desk.list().value["tasks"][0]["status"]["state"] == "TASK_STATE_CANCELED",
+             lambda: desk.list().value["tasks"][0]["status"], 10)
+        s.stop_well()
 
 
 @test("cancel during a sub-agent: its task is canceled, too")
