@@ -72,8 +72,9 @@ def _():
 def _():
     up = Upstream(lambda body, n: text('{"a": 1}'))
     with in_front(up, parameters={"temperature": 0.5, "seed": 3}) as s:
-        fronts.post(s, "/v1/chat/completions", {"model": "assistant", "messages": [{"role": "user", "content": "x"}],
-                                                "temperature": 0.1, "response_format": {"type": "json_object"}})
+        r = fronts.post(s, "/v1/chat/completions", {"model": "assistant", "messages": [{"role": "user", "content": "x"}], "user": "ann",
+                                                    "temperature": 0.1, "response_format": {"type": "json_object"}})
+        same(r.get("x-dragoman-ignored"), "user", "ignored members")
         body, = up.bodies()
         same((body["temperature"], body["seed"], body["response_format"]), (0.1, 3, {"type": "json_object"}), "parameters")
 

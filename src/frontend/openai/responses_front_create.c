@@ -249,7 +249,8 @@ void dgm_responses_create(const dgm_front_request *q)
         dgm_openai_fail_tools(op->x, "tool_choice");
         return;
     }
-    c->ignored = dgm_responses_ignored(op->arena, op->body);
+    c->ignored = dgm_openai_ignored(op->arena, c->agent, op->body,
+                                    dgm_responses_ignored(op->arena, op->body));
     struct responses_room room = {DGM_MAX_RECORD_BYTES, "record_bytes"};
     dgm_responses_resolve(op, c->asked.items, c->asked.n_items, "input", room, on_resolved, c);
 }
