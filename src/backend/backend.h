@@ -121,7 +121,7 @@ typedef struct dgm_run_ops {
     void (*commit)(dgm_run *run, void (*done)(void *arg, dgm_code code), void *arg);
     /* Sends a message to another agent of this server, as the same owner, as a task of its own. The message names this
      * run's task in its metadata (DGM_META_PARENT_TASK). If this run is canceled, the invoked task is canceled; if it
-     * ends, the invoked task goes on. Refused: an unknown agent; more than DGM_MAX_INVOKE_DEPTH tasks, one invoked by the
+     * ends, the invoked task goes on. Refused: an unknown agent; a canceled run; more than DGM_MAX_INVOKE_DEPTH tasks, one invoked by the
      * other; more than DGM_MAX_INVOKED at a time. May be NULL: there are no other agents. */
     dgm_code (*invoke)(dgm_run *run, const dgm_run_invocation *what,
                        const dgm_run_invoked_handler *handler, dgm_run_invoked **ret_invoked,
@@ -147,6 +147,17 @@ struct dgm_run {
  * working_message). */
 typedef enum dgm_reply { DGM_REPLY_AUTO, DGM_REPLY_MESSAGE, DGM_REPLY_TASK } dgm_reply;
 
+/* An agent of this server, as others see it. */
+typedef struct dgm_agent_peer {
+    dgm_str id, name, description; /* name and description: of its card; may be empty */
+} dgm_agent_peer;
+
+/* An MCP server of the configuration. */
+typedef struct dgm_agent_mcp {
+    dgm_str name;
+    struct dgm_mcp *server; /* mcp/mcp.h; NULL: the configuration is only checked */
+} dgm_agent_mcp;
+
 typedef struct dgm_agent_options {
     dgm_reply reply;
     bool omit_final_text;    /* final_text: omit */
@@ -155,6 +166,14 @@ typedef struct dgm_agent_options {
     dgm_strs secret_env;     /* variables that hold callers' tokens: not for programs */
     /* Private addresses that requests may go to although callers, cards or agents named them. Lives as long as the agent. */
     dgm_address_ranges outbound_allow;
+    dgm_str
+        folder; /* relative paths of the settings count from here; empty: where the program runs */
+    /* All agents of the server, for agents that invoke others. Lives as long as the agent. */
+    const dgm_agent_peer *peers;
+    size_t n_peers;
+    /* The MCP servers of the configuration. Lives as long as the agent. */
+    const dgm_agent_mcp *mcp;
+    size_t n_mcp;
 } dgm_agent_options;
 
 /* ---- settings of a type ---------------------------------------------------------------------------------- */
@@ -166,7 +185,12 @@ typedef enum dgm_setting_kind {
     DGM_SETTING_CHOICE,  /* int: which of `choices`, "a|b|c"; of "false|true" also JSON's */
     DGM_SETTING_COMMAND, /* const dgm_json *: a text, or a list of texts, not empty */
     DGM_SETTING_ENV,     /* const dgm_json *: an object of texts; 80 and true count as text */
-    DGM_SETTING_NAMES /* const dgm_json *: a list of names, or the text `choices` for all of them */
+    /* const dgm_json *: a list of names, or one of the texts `choices`, "a|b"; "": only a list */
+    DGM_SETTING_NAMES,
+    DGM_SETTING_OBJECT, /* an object with the settings `of`, whose offsets count in the same struct */
+    DGM_SETTING_LIST, /* const dgm_json *: a list, at most `max`, of objects with the settings `of` */
+    DGM_SETTING_VARIANTS, /* const dgm_json *: likewise; each entry is a text, or an object with one of `of` */
+    DGM_SETTING_JSON /* const dgm_json *: any object */
 } dgm_setting_kind;
 
 /* A row of the table that reading, the JSON Schema and the documentation use. */
@@ -179,12 +203,15 @@ typedef struct dgm_setting {
     const char *def;   /* as the documentation has it */
     const char *about; /* one sentence; `code` in backticks */
     bool required;
+    const struct dgm_setting *of; /* ends with a row of zeros */
 } dgm_setting;
 
 /* One mistake in an agent's settings. */
 typedef struct dgm_setting_fault {
     const dgm_at *at; /* in the settings; for one that is missing, its own place */
     bool is_unknown;  /* there is no setting of this name */
+    const dgm_setting
+        *rows; /* if it is unknown: the settings that are known at its place; NULL: none */
     bool is_missing;
     const char *what, *todo; /* todo: may be empty */
 } dgm_setting_fault;

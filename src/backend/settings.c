@@ -147,14 +147,29 @@ static bool check_env(struct check *c, const dgm_json *v, const dgm_at *at)
     return good;
 }
 
-static bool check_names(struct check *c, const dgm_json *v, const char *all, const dgm_at *at)
+/* words: "a|b" */
+static bool is_one_of_words(dgm_str text, const char *words)
+{
+    for (const char *p = words; *p;) {
+        size_t n = strcspn(p, "|");
+        if (dgm_str_eq(text, (dgm_str){p, n}))
+            return true;
+        p += n + (p[n] == '|');
+    }
+    return false;
+}
+
+static bool check_names(struct check *c, const dgm_json *v, const char *words, const dgm_at *at)
 {
     char todo[100];
     yyjson_val *item;
     size_t i, n;
     bool good = true;
-    snprintf(todo, sizeof todo, "write [NAME, NAME], or %s", all);
-    if (yyjson_is_str(settings_plain(v)) && dgm_str_eq(dgm_json_str(v), dgm_str_from(all)))
+    snprintf(todo, sizeof todo, *words ? "write [NAME, NAME], or %s" : "write [NAME, NAME]%s",
+             words);
+    for (char *bar = todo; (bar = strchr(bar, '|'));)
+        *bar = '/';
+    if (yyjson_is_str(settings_plain(v)) && is_one_of_words(dgm_json_str(v), words))
         return true;
     if (!yyjson_is_arr(settings_plain(v)))
         return setting_fault(c, at, todo, "expected a list of names, got %s",
@@ -164,6 +179,95 @@ static bool check_names(struct check *c, const dgm_json *v, const char *all, con
                 check_name(c, dgm_json_str(item), DGM_AT_I(at, i));
     }
     return good;
+}
+
+static void check_object(struct check *c, const dgm_json *v, const dgm_setting *rows,
+                         const dgm_at *at, void *object);
+
+static bool check_list_size(struct check *c, const dgm_json *v, const dgm_setting *row,
+                            const dgm_at *at)
+{
+    if (!yyjson_is_arr(settings_plain(v)))
+        return setting_fault(c, at, "write a list: [...], or lines that start with -",
+                             "expected a list, got %s", dgm_json_type(v));
+    if ((double)yyjson_arr_size(settings_plain(v)) > row->max)
+        return setting_fault(c, at, "", "more than %g entries", row->max);
+    return true;
+}
+
+/* "exec, http, agent" */
+static const char *list_names(const dgm_setting *rows, char *text, size_t size)
+{
+    size_t used = 0;
+    for (*text = 0; rows->name && used < size; rows++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", rows->name);
+    return text;
+}
+
+/* An entry of a list of alternatives: a name, or an object with one member. */
+static void check_variant(struct check *c, const dgm_json *v, const dgm_setting *row,
+                          const dgm_at *at)
+{
+    char names[200];
+    if (yyjson_is_str(settings_plain(v))) {
+        check_text(c, v, at);
+    } else if (!yyjson_is_obj(settings_plain(v))) {
+        setting_fault(c, at, "", "expected a name or an object, got %s", dgm_json_type(v));
+    } else if (yyjson_obj_size(settings_plain(v)) != 1) {
+        setting_fault(c, at, "start a new entry of the list for each",
+                      "expected an object with one of: %s",
+                      list_names(row->of, names, sizeof names));
+    } else {
+        yyjson_obj_iter it = yyjson_obj_iter_with(settings_plain(v));
+        yyjson_val *key = yyjson_obj_iter_next(&it), *value = yyjson_obj_iter_get_val(key);
+        check_object(c, v, row->of, at, NULL);
+        /* `exec:` without settings lacks the required ones */
+        for (const dgm_setting *r = row->of; yyjson_is_null(value) && r->name; r++) {
+            if (dgm_str_eq(dgm_json_str(key), dgm_str_from(r->name)))
+                check_object(c, NULL, r->of, DGM_AT(at, dgm_json_str(key)), NULL);
+        }
+    }
+}
+
+static bool check_list(struct check *c, const dgm_json *v, const dgm_setting *row, const dgm_at *at)
+{
+    size_t before = c->n_faults, i, n;
+    yyjson_val *item;
+    if (!check_list_size(c, v, row, at))
+        return false;
+    yyjson_arr_foreach (settings_plain(v), i, n, item) {
+        if (row->kind == DGM_SETTING_VARIANTS)
+            check_variant(c, item, row, DGM_AT_I(at, i));
+        else
+            check_object(c, item, row->of, DGM_AT_I(at, i), NULL);
+    }
+    return c->n_faults == before;
+}
+
+static bool check_json_object(struct check *c, const dgm_json *v, const dgm_at *at)
+{
+    return yyjson_is_obj(settings_plain(v)) ||
+           setting_fault(c, at, "write name: value lines below it", "expected an object, got %s",
+                         dgm_json_type(v));
+}
+
+static bool check_value(struct check *c, const dgm_json *v, const dgm_setting *row,
+                        const dgm_at *at)
+{
+    switch (row->kind) {
+    case DGM_SETTING_COMMAND: return check_command(c, v, at);
+    case DGM_SETTING_ENV: return check_env(c, v, at);
+    case DGM_SETTING_NAMES: return check_names(c, v, row->choices, at);
+    case DGM_SETTING_LIST:
+    case DGM_SETTING_VARIANTS: return check_list(c, v, row, at);
+    case DGM_SETTING_JSON: return check_json_object(c, v, at);
+    case DGM_SETTING_STR:
+    case DGM_SETTING_NUMBER:
+    case DGM_SETTING_INT:
+    case DGM_SETTING_CHOICE:
+    case DGM_SETTING_OBJECT: break;
+    }
+    return false;
 }
 
 static void read_setting(struct check *c, const dgm_json *v, const dgm_setting *row,
@@ -188,13 +292,14 @@ static void read_setting(struct check *c, const dgm_json *v, const dgm_setting *
         if (settings_read_choice(c, v, row->choices, at, &choice) && object)
             *(int *)(void *)(object + row->at) = choice;
         break;
+    case DGM_SETTING_OBJECT: check_object(c, v, row->of, at, object); break;
     case DGM_SETTING_COMMAND:
     case DGM_SETTING_ENV:
     case DGM_SETTING_NAMES:
-        if ((row->kind == DGM_SETTING_COMMAND ? check_command(c, v, at)
-             : row->kind == DGM_SETTING_ENV   ? check_env(c, v, at)
-                                              : check_names(c, v, row->choices, at)) &&
-            object)
+    case DGM_SETTING_LIST:
+    case DGM_SETTING_VARIANTS:
+    case DGM_SETTING_JSON:
+        if (check_value(c, v, row, at) && object)
             *(const dgm_json **)(void *)(object + row->at) = v;
         break;
     }
@@ -211,46 +316,57 @@ static const dgm_setting *settings_row_of(const dgm_setting *rows, dgm_str name)
     return NULL;
 }
 
-size_t dgm_settings_check(const dgm_json *config, const dgm_setting *rows, void *object,
-                          dgm_on_setting_fault on_fault, void *user)
+static void find_missing(struct check *c, const dgm_json *v, const dgm_setting *rows,
+                         const dgm_at *at)
 {
-    struct check c = {.on_fault = on_fault, .user = user};
-    yyjson_val *key, *v;
-    size_t i, n;
-    if (config && !yyjson_is_obj(settings_plain(config))) {
-        setting_fault(&c, NULL, "write name: value lines below it", "expected an object, got %s",
-                      dgm_json_type(config));
-        return c.n_faults;
-    }
-    yyjson_obj_foreach (settings_plain(config), i, n, key, v) {
-        dgm_str name = dgm_json_str(key);
-        const dgm_at *at = DGM_AT(NULL, name);
-        const dgm_setting *row = settings_row_of(rows, name);
-        char what[120];
-        if (row) {
-            if (!yyjson_is_null(v)) /* what an empty `name:` reads as: the default */
-                read_setting(&c, v, row, at, object);
-            continue;
-        }
-        snprintf(what, sizeof what, "unknown setting \"%.*s\"", (int)(name.n < 80 ? name.n : 80),
-                 name.p);
-        c.n_faults++;
-        on_fault(user,
-                 &(dgm_setting_fault){.at = at, .is_unknown = true, .what = what, .todo = ""});
-    }
     for (const dgm_setting *row = rows; row && row->name; row++) {
         char what[120], todo[300];
-        yyjson_val *given = config ? dgm_json_get(config, dgm_str_from(row->name)) : NULL;
+        yyjson_val *given = v ? dgm_json_get(v, dgm_str_from(row->name)) : NULL;
         if (!row->required || (given && !yyjson_is_null(given)))
             continue;
         snprintf(what, sizeof what, "\"%s\" is missing", row->name);
         snprintf(todo, sizeof todo, "add %s: %s", row->name, row->about);
-        c.n_faults++;
-        on_fault(user, &(dgm_setting_fault){.at = DGM_AT(NULL, dgm_str_from(row->name)),
-                                            .is_missing = true,
-                                            .what = what,
-                                            .todo = todo});
+        c->n_faults++;
+        c->on_fault(c->user, &(dgm_setting_fault){.at = DGM_AT(at, dgm_str_from(row->name)),
+                                                  .is_missing = true,
+                                                  .what = what,
+                                                  .todo = todo});
     }
+}
+
+/* v may be NULL: nothing is set. */
+static void check_object(struct check *c, const dgm_json *v, const dgm_setting *rows,
+                         const dgm_at *at, void *object)
+{
+    yyjson_val *key, *item;
+    size_t i, n;
+    if (v && !check_json_object(c, v, at))
+        return;
+    yyjson_obj_foreach (settings_plain(v), i, n, key, item) {
+        dgm_str name = dgm_json_str(key);
+        const dgm_at *here = DGM_AT(at, name);
+        const dgm_setting *row = settings_row_of(rows, name);
+        char what[120];
+        if (row) {
+            if (!yyjson_is_null(item)) /* what an empty `name:` reads as: the default */
+                read_setting(c, item, row, here, object);
+            continue;
+        }
+        snprintf(what, sizeof what, "unknown setting \"%.*s\"", (int)(name.n < 80 ? name.n : 80),
+                 name.p);
+        c->n_faults++;
+        c->on_fault(c->user,
+                    &(dgm_setting_fault){
+                        .at = here, .is_unknown = true, .rows = rows, .what = what, .todo = ""});
+    }
+    find_missing(c, v, rows, at);
+}
+
+size_t dgm_settings_check(const dgm_json *config, const dgm_setting *rows, void *object,
+                          dgm_on_setting_fault on_fault, void *user)
+{
+    struct check c = {.on_fault = on_fault, .user = user};
+    check_object(&c, config, rows, NULL, object);
     return c.n_faults;
 }
 

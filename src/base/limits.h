@@ -263,3 +263,49 @@
 
 /* "request_files": files that one request names by their id. Each is read with its task. */
 #define DGM_MAX_REQUEST_FILES 20
+
+/* MCP servers (src/mcp). "mcp_pages": of a list of tools; with "request_tools" and "mcp_list_bytes" the list ends even if
+ * the server always returns another cursor. */
+#define DGM_MAX_MCP_PAGES 100
+#define DGM_MAX_MCP_LIST_BYTES ((size_t)8 << 20)
+/* "mcp_messages": notifications and requests of one server in a second; progress bars send some ten. */
+#define DGM_MAX_MCP_MESSAGES_PER_SECOND 2000
+/* "mcp_bad_lines": lines of a program that are not JSON-RPC, in its life: some write their log to stdout. */
+#define DGM_MAX_MCP_BAD_LINES 100
+/* "mcp_unread_bytes": that a program has not read from its stdin. Arguments of the largest size fit. */
+#define DGM_MAX_MCP_UNREAD_BYTES ((size_t)32 << 20)
+/* "mcp_waiting": lists and calls of one session that wait for it; and questions of one call, at once. */
+#define DGM_MAX_MCP_WAITING 1000
+#define DGM_MAX_MCP_QUESTIONS 16
+/* "mcp_rounds": how often the server may ask for input in one call. */
+#define DGM_MAX_MCP_ROUNDS 100
+/* "mcp_state_bytes": requestState, ids of tasks and cursors, which we store and send back. */
+#define DGM_MAX_MCP_STATE_BYTES ((size_t)256 << 10)
+/* "mcp_content": parts of one result of a tool. */
+#define DGM_MAX_MCP_CONTENT 1000
+
+/* A JSON Schema of a tool, also one that an MCP server or a caller has sent. The largest ones seen (cloud APIs) have some 3,000 values.
+ * "schema_values": its keys and values. "schema_nodes": its subschemas; each takes some 500 bytes. */
+#define DGM_MAX_SCHEMA_VALUES 200000
+#define DGM_MAX_SCHEMA_NODES 20000
+
+/* "schema_depth": schemas within schemas while a value is checked: three for each level of a value of json_depth. */
+#define DGM_MAX_SCHEMA_DEPTH 400
+
+/* "schema_steps": of one check, patterns included: arguments of a tool need some hundreds. All of them take less than a second. */
+#define DGM_MAX_SCHEMA_STEPS 4000000
+
+/* "pattern_bytes": one regular expression; the longest seen (e-mail addresses) have 6 KiB. */
+#define DGM_MAX_PATTERN_BYTES ((size_t)16 << 10)
+
+/* Parentheses within parentheses of one regular expression: PCRE2 compiles them recursively. */
+#define DGM_MAX_PATTERN_DEPTH 100
+
+/* The memory of one match: PCRE2 stores some 150 bytes per open choice. */
+#define DGM_MAX_PATTERN_HEAP_BYTES ((size_t)8 << 20)
+
+/* "tool_output_bytes": the result of a configured tool. A model reads some 4 bytes per token: this is more than any context holds. */
+#define DGM_MAX_TOOL_OUTPUT_BYTES ((size_t)4 << 20)
+
+/* "tool_url_bytes": the URL of an http tool with its arguments; servers accept 8 KiB. */
+#define DGM_MAX_TOOL_URL_BYTES ((size_t)8 << 10)

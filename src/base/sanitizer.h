@@ -1,4 +1,4 @@
-/* base/sanitizer.h - marks memory that nobody may access, for AddressSanitizer. Without it the macros do nothing. */
+/* base/sanitizer.h - marks memory that must not be accessed, for AddressSanitizer. Without it the macros do nothing. */
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -13,7 +13,7 @@
 #define N_CLASSES (CLASS_OF(DGM_SPARE_BLOCK_BYTES) + 1)
 
 /* So many allocations that find no block free the largest one. */
-#define MISSES 4
+#define MISSES 2
 
 struct spare_block {
     struct spare_block *next;
@@ -111,7 +111,7 @@ void dgm_spare_sweep(void)
 {
     if (!cache || !cache->bytes)
         return;
-    for (size_t k = 0; k < N_CLASSES; k++) {
+    for (size_t k = 0; k <= cache->largest; k++) {
         struct spare_list *list = &cache->lists[k];
         for (uint32_t left = list->least; left; left--)
             free(spare_take(list, CLASS_BYTES(k)));

@@ -23,13 +23,20 @@ static int close_cache(void **state)
 
 static void a_freed_block_is_used_again_for_its_size(void **state)
 {
-    char *p = dgm_spare_alloc(700);
+    char *p = dgm_spare_alloc(700), *other = dgm_spare_alloc(800);
     (void)state;
     dgm_spare_free(p, 700);
     assert_in_range(dgm_spare_bytes(), 700, 720);
-    char *other = dgm_spare_alloc(800);
-    assert_ptr_not_equal(other, p);
+    char *another = dgm_spare_alloc(800); /* a block of another size is not used */
+    assert_ptr_not_equal(another, p);
+    dgm_spare_free(another, 800);
     assert_ptr_equal(dgm_spare_alloc(700), p);
+    another = dgm_spare_alloc(800);
+    dgm_spare_free(another, 800);
+    assert_ptr_equal(dgm_spare_alloc(800), another);
+    dgm_spare_free(another, 800);
+    dgm_spare_sweep();
+    dgm_spare_sweep();
     assert_int_equal(dgm_spare_bytes(), 0);
     memset(p, 1, 700);
     memset(other, 1, 800);

@@ -54,3 +54,6 @@ void dgm_messages_to_send(dgm_arena *a, const dgm_canon_messages *messages, dgm_
 size_t dgm_messages_tail(const dgm_canon_messages *messages);
 
 DGM_DEFINE_AUTO(dgm_events_to_records, dgm_events_to_records_free)
+
+/* The value of an internal event `usage`: the members that are set, with AG-UI's names. */
+const dgm_json *dgm_canon_usage_value(dgm_arena *a, const dgm_canon_usage *u);

@@ -1,5 +1,6 @@
 /* canon/events_to_records_message.c - whole messages of AG-UI as messages of A2A; what a run cost. */
 #include "canon/events_to_records_int.h"
+#include "json/build.h"
 
 void dgm_to_put_call(dgm_buf *b, dgm_arena *a, dgm_str id, dgm_str name, dgm_str arguments)
 {
@@ -150,7 +151,7 @@ void dgm_messages_to_send(dgm_arena *a, const dgm_canon_messages *messages, dgm_
 
 /* ---- usage ---------------------------------------------------------------------------------------------- */
 
-void dgm_to_usage(dgm_events_to_records *m, const dgm_canon_usages *usages)
+const dgm_json *dgm_canon_usage_value(dgm_arena *a, const dgm_canon_usage *u)
 {
     static const struct {
         size_t at;
@@ -163,26 +164,26 @@ void dgm_to_usage(dgm_events_to_records *m, const dgm_canon_usages *usages)
         {offsetof(dgm_canon_usage, cached_input_tokens), "cachedInputTokens"},
         {offsetof(dgm_canon_usage, cache_write_input_tokens), "cacheWriteInputTokens"},
     };
+    dgm_json_build b = dgm_json_build_start(a);
+    dgm_json_build_object(&b, NULL);
+    if (u->provider.n)
+        dgm_json_build_str(&b, "provider", u->provider);
+    if (u->model.n)
+        dgm_json_build_str(&b, "model", u->model);
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        const dgm_opt_long *count = (const void *)((const char *)u + counts[k].at);
+        if (count->set)
+            dgm_json_build_int(&b, counts[k].name, count->value);
+    }
+    dgm_json_build_close(&b);
+    return dgm_json_build_end(&b);
+}
+
+void dgm_to_usage(dgm_events_to_records *m, const dgm_canon_usages *usages)
+{
     for (size_t i = 0; i < usages->n; i++) {
-        const dgm_canon_usage *u = &usages->at[i];
-        dgm_member members[8];
-        size_t n = 0;
-        if (u->provider.n)
-            members[n++] =
-                (dgm_member){DGM_STR("provider"), dgm_json_make_string(m->scratch, u->provider)};
-        if (u->model.n)
-            members[n++] =
-                (dgm_member){DGM_STR("model"), dgm_json_make_string(m->scratch, u->model)};
-        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
-            const dgm_opt_long *count = (const void *)((const char *)u + counts[k].at);
-            if (count->set)
-                members[n++] = (dgm_member){
-                    dgm_str_from(counts[k].name),
-                    dgm_json_parse_trusted(
-                        m->scratch, dgm_arena_printf(m->scratch, "%lld", (long long)count->value))};
-        }
         dgm_internal internal = {.kind = DGM_INTERNAL_USAGE,
-                                 .value = dgm_json_object(m->scratch, members, n)};
+                                 .value = dgm_canon_usage_value(m->scratch, &usages->at[i])};
         dgm_to_internal(m, &internal);
     }
 }

@@ -283,6 +283,11 @@ dgm_code dgm_records_to_events_feed(dgm_records_to_events *f, const dgm_event *e
     return f->rc;
 }
 
+void dgm_records_to_events_set_turn(dgm_records_to_events *f, uint32_t turn)
+{
+    f->turn = turn;
+}
+
 dgm_code dgm_records_to_events_end(dgm_records_to_events *f, dgm_canon_sink sink, dgm_err *err)
 {
     f->sink = sink;

@@ -70,6 +70,9 @@ void dgm_records_to_events_free(dgm_records_to_events *f); /* NULL is fine */
 dgm_code dgm_records_to_events_feed(dgm_records_to_events *f, const dgm_event *event,
                                     dgm_canon_sink sink, dgm_err *err);
 
+/* The records that follow belong to this turn: a run that works has accepted a message. Interrupts are named after it. */
+void dgm_records_to_events_set_turn(dgm_records_to_events *f, uint32_t turn);
+
 /* There are no more. A run that has not ended by itself ends with RUN_ERROR `incomplete`. */
 dgm_code dgm_records_to_events_end(dgm_records_to_events *f, dgm_canon_sink sink, dgm_err *err);
 

@@ -291,6 +291,28 @@ static void a_task_that_goes_on_is_another_run(void **state)
                     "RUN_FINISHED c t-3\n");
 }
 
+/* A run that works has accepted a message, which is a turn of its own: the question is asked in that turn. */
+static void a_question_is_named_after_its_turn(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f =
+        dgm_records_to_events_new(&ALONE);
+    struct dump d;
+    dgm_canon_sink sink = {dump_event, &d};
+    dgm_mint mint = {0};
+    dgm_err err = {0};
+    dgm_event e;
+    (void)state;
+    dgm_buf_init(&d.b, DGM_MAX_OUTPUT_BYTES);
+    read_record(a, &mint, DGM_STR(TASK), &e);
+    check_ok(dgm_records_to_events_feed(f, &e, sink, &err), err);
+    dgm_records_to_events_set_turn(f, 2);
+    read_record(a, &mint, DGM_STR(STATUS("INPUT_REQUIRED", "")), &e);
+    check_ok(dgm_records_to_events_feed(f, &e, sink, &err), err);
+    check_str(d.b, BEGUN "RUN_FINISHED c t interrupt {t-2 input_required}\n");
+    dgm_buf_done(&d.b);
+}
+
 /* ---- tools --------------------------------------------------------------------------------------------------- */
 
 static void calls_of_one_model_call_share_a_parent(void **state)
@@ -602,7 +624,8 @@ DGM_TEST_MAIN(
     dgm_test(parts_other_than_text_are_custom), dgm_test(a_message_is_an_answer),
     dgm_test_holds(every_state_ends_as_it_should, "R000-16 R000-18 R000-19 R000-23"),
     dgm_test_holds(questions_are_interrupts, "R000-15"), dgm_test(the_metadata_of_a_question),
-    dgm_test(files_of_the_user), dgm_test_holds(a_task_that_goes_on_is_another_run, "R000-01"),
+    dgm_test(a_question_is_named_after_its_turn), dgm_test(files_of_the_user),
+    dgm_test_holds(a_task_that_goes_on_is_another_run, "R000-01"),
     dgm_test_holds(calls_of_one_model_call_share_a_parent, "R000-28"),
     dgm_test_holds(arguments_come_in_pieces, "R000-27 R000-36"),
     dgm_test_holds(messages_of_a_history, "R000-21 R000-22 R000-28 R000-29"),

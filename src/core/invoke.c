@@ -211,6 +211,8 @@ static dgm_code check_invocation(const struct run *r, const dgm_run_invocation *
                                  dgm_err *err)
 {
     size_t n = 0;
+    if (r->base.canceled)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "the run was canceled: it invokes no agent");
     if (!dgm_core_find_agent(r->shard->core, what->agent))
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "unknown agent \"%.*s\"", DGM_P(what->agent));
     if (!what->message->message_id.n)

@@ -66,9 +66,11 @@ static void invoker_on_end(void *arg, dgm_task_state state, const dgm_err *error
              : state == DGM_STATE_FAILED    ? "failed"
                                             : "another state");
     n_canceled_children += state == DGM_STATE_CANCELED;
-    if (run->canceled)
+    if (run->canceled) {
+        assert_int_equal(invoke_text(run, "two", "i-3", DGM_STR("hold"), NULL, &err),
+                         DGM_UNAVAILABLE);
         run->ops->end(run, NULL);
-    else
+    } else
         finish_with(run, text);
 }
 
@@ -145,7 +147,8 @@ static void start_invoking(struct env *e, void **state)
 {
     backend_of_agents = &invoking;
     seen[0] = child_task[0] = child_context[0] = parent_of_child[0] = 0;
-    n_events = n_ends = deepest = n_canceled_children = 0;
+    n_events = 0;
+    n_ends = deepest = n_canceled_children = 0;
     sem_init(&was_seen, 0, 0);
     start_env(e, state, 0);
 }

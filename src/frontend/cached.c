@@ -1,54 +1,7 @@
 /* frontend/cached.c - conditional requests (RFC 9110, section 13) for bodies made in memory. */
 #include "frontend/cached.h"
+#include "base/http_date.h"
 #include "frontend/words.h"
-
-#include <stdio.h>
-#include <time.h>
-
-/* ---- times ------------------------------------------------------------------------------------------------ */
-
-static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-
-static dgm_str put_date(dgm_arena *a, int64_t s)
-{
-    struct tm t;
-    time_t at = (time_t)s;
-    gmtime_r(&at, &t);
-    return dgm_arena_printf(a, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[t.tm_wday], t.tm_mday,
-                            months[t.tm_mon], t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
-}
-
-static bool is_month(const char *name, int *ret)
-{
-    for (int i = 0; i < 12; i++) {
-        if (memcmp(name, months[i], 3) == 0) {
-            *ret = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The form everybody sends; the two older ones are taken for no date at all. */
-static bool read_date(dgm_str text, int64_t *ret_s)
-{
-    struct tm t = {0};
-    char copy[32], month[4];
-    int end = 0;
-    if (text.n != 29)
-        return false;
-    memcpy(copy, text.p, text.n);
-    copy[text.n] = 0;
-    if (sscanf(copy, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", &t.tm_mday, month,
-               &t.tm_year, &t.tm_hour, &t.tm_min, &t.tm_sec, &end) != 6 ||
-        end != 29 || !is_month(month, &t.tm_mon))
-        return false;
-    t.tm_year -= 1900;
-    *ret_s = (int64_t)timegm(&t);
-    return true;
-}
 
 /* ---- does the caller have it? ------------------------------------------------------------------------------- */
 
@@ -81,7 +34,8 @@ static bool has_it(const dgm_http_request *r, dgm_str tag, int64_t modified_s)
         if (has_tag(r->headers[i].value, tag))
             return true;
     }
-    return !asks && modified_s && since.n && read_date(since, &since_s) && since_s >= modified_s;
+    return !asks && modified_s && since.n && dgm_http_date_read(since, &since_s) &&
+           since_s >= modified_s;
 }
 
 void dgm_cached_send(dgm_http_exchange *x, const dgm_cached *it)
@@ -96,7 +50,8 @@ void dgm_cached_send(dgm_http_exchange *x, const dgm_cached *it)
     if (it->vary.n)
         headers[n++] = (dgm_http_header){DGM_STR("Vary"), it->vary};
     if (it->modified_s)
-        headers[n++] = (dgm_http_header){DGM_STR("Last-Modified"), put_date(a, it->modified_s)};
+        headers[n++] =
+            (dgm_http_header){DGM_STR("Last-Modified"), dgm_http_date_text(a, it->modified_s)};
     for (size_t i = 0; i < it->n_more && i < 8; i++)
         headers[n++] = it->more[i];
     if (has_it(dgm_http_request_of(x), tag, it->modified_s))

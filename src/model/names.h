@@ -12,6 +12,8 @@
 #define DGM_META_TOOL_CHOICE "dragoman:tool_choice"         /* as received */
 #define DGM_META_RESPONSE_FORMAT "dragoman:response_format" /* as received: JSON, and its schema */
 #define DGM_META_INSTRUCTIONS "dragoman:instructions"
+/* An object: temperature and other parameters for a model (wire/model_call.h). */
+#define DGM_META_PARAMETERS "dragoman:parameters"
 #define DGM_META_STATE "dragoman:state"     /* AG-UI's shared state */
 #define DGM_META_CONTEXT "dragoman:context" /* AG-UI's: [{description, value}] */
 #define DGM_META_RESUME "dragoman:resume"   /* AG-UI's: [{interruptId, status, payload}] */
@@ -28,6 +30,8 @@
 #define DGM_META_ROLE "dragoman:role" /* system, developer, function */
 #define DGM_META_NAME "dragoman:name"
 #define DGM_META_REASONING "dragoman:reasoning_content"
+/* In the metadata of an agent's message: the values that the model's server wants back (wire/model_call.h). */
+#define DGM_META_MODEL "dragoman:model"
 
 /* In the metadata of a part: "transcript" is the earlier conversation, before the message itself; or the chat part
  * that it was made of. */

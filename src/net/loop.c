@@ -28,7 +28,7 @@
 /* The wall clock is seen to step back by a little: the cores of a virtual machine differ, somebody sets it
  * right. What happened later gets no earlier time then; a clock that is set back by more is believed. */
 #define CLOCK_JITTER_MS 1000
-/* The time between two sweeps of spare blocks: a burst is over for a second at most when its memory is free. */
+/* The time between two sweeps of spare blocks: a second after a burst its memory is free. */
 #define SWEEP_MS 400
 
 static _Thread_local dgm_loop *current;

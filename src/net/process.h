@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "net/loop.h"
 
@@ -75,3 +76,24 @@ void dgm_process_resume(dgm_process *p);
 
 /* SIGTERM to its group, SIGKILL after the grace. Any number of times. on_exit comes as always. */
 void dgm_process_kill(dgm_process *p);
+
+/* ---- the environment (process_env.c) ------------------------------------------------------------------------------- */
+
+/*
+ * Our environment holds secrets: callers' tokens, keys of other services. A program that can be made to show its environment
+ * would give them away. So a program gets an allow list of variables, plus `own` and `inherit`. Variables in `secret` are
+ * passed only if `inherit` names them: inherit_all does not.
+ */
+typedef struct dgm_process_env_rule {
+    const char *const *own; /* "NAME=value" */
+    size_t n_own;
+    dgm_strs inherit;
+    bool inherit_all;
+    dgm_strs secret;
+} dgm_process_env_rule;
+
+dgm_str dgm_process_env_name(const char *entry); /* of "NAME=value" */
+/* Is a variable of ours passed on, apart from `own`? */
+bool dgm_process_env_passes(const dgm_process_env_rule *rule, dgm_str name);
+/* The whole environment; ends with NULL. `own` is borrowed. */
+const char **dgm_process_env(dgm_arena *a, const dgm_process_env_rule *rule);

@@ -89,6 +89,9 @@ typedef struct dgm_stream_params {
     bool alone;    /* a2a: a message is written by itself, not as an event of a stream */
     bool fragment; /* not a complete run: start and end nothing that is not in the input */
     bool whole;    /* encoders: the response, not its events */
+    /* Decoders of OpenAI's formats: the input is the answer to one request. Another id does not start another run, and an
+     * answer that a filter withheld is empty, not an error. */
+    bool one_run;
     /* Decoders of ag-ui-simple and responses-simple: all events are compacted before they are decoded. */
     bool compact;
     bool usage;  /* openai-chat: the chunk with the usage was requested */

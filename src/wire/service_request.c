@@ -6,10 +6,9 @@
 #include "canon/message_content.h"
 #include "canon/records_to_events.h"
 #include "model/guard.h"
+#include "wire/request_members.h"
 #include "wire/service_int.h"
 #include "json/build.h"
-
-#define INSTRUCTIONS "instructions" /* openai-responses has a member for the message with this id */
 
 static bool is_agui(const dgm_codec *codec)
 {
@@ -271,81 +270,32 @@ static void request_read_agui(const dgm_service_turn *turn, dgm_arena *a, dgm_ca
 
 /* ---- members that one format has --------------------------------------------------------------------------------------- */
 
-static void request_set(dgm_arena *a, dgm_extra *x, const char *key, const dgm_json *value)
-{
-    if (!value)
-        return;
-    x->at = dgm_list_grow(a, x->at, x->n, sizeof *x->at);
-    x->at[x->n++] = (dgm_member){dgm_str_from(key), value};
-}
-
-/* {"type":"function","function":{"name"}} of Chat and {"type":"function","name"} of Responses. */
-static const dgm_json *tool_choice_for(dgm_arena *a, yyjson_val *choice, bool nested)
-{
-    yyjson_val *function = dgm_json_get(choice, DGM_STR("function"));
-    dgm_str name = dgm_json_str_member(function ? function : choice, "name");
-    if (!yyjson_is_obj(choice) || !name.n || (function != NULL) == nested)
-        return choice;
-    dgm_json_build b = dgm_json_build_start(a);
-    dgm_json_build_object(&b, NULL);
-    dgm_json_build_lit(&b, "type", "function");
-    if (nested)
-        dgm_json_build_object(&b, "function");
-    dgm_json_build_str(&b, "name", name);
-    if (nested)
-        dgm_json_build_close(&b);
-    dgm_json_build_close(&b);
-    return dgm_json_build_end(&b);
-}
-
-/* {"type":"json_schema","json_schema":{"name","schema"}} of Chat and {"type":"json_schema","name","schema"} of Responses. */
-static const dgm_json *response_format_for(dgm_arena *a, yyjson_val *format, bool nested)
-{
-    yyjson_val *inner = dgm_json_get(format, DGM_STR("json_schema")), *key, *value;
-    size_t i, n;
-    if (!dgm_str_is(dgm_json_str_member(format, "type"), "json_schema") ||
-        (inner != NULL) == nested)
-        return format;
-    dgm_json_build b = dgm_json_build_start(a);
-    dgm_json_build_object(&b, NULL);
-    dgm_json_build_lit(&b, "type", "json_schema");
-    if (nested)
-        dgm_json_build_object(&b, "json_schema");
-    yyjson_obj_foreach (inner ? inner : format, i, n, key, value) {
-        if (!dgm_str_is(dgm_json_str(key), "type"))
-            dgm_json_build_member(&b, dgm_json_str(key), value);
-    }
-    if (nested)
-        dgm_json_build_close(&b);
-    dgm_json_build_close(&b);
-    return dgm_json_build_end(&b);
-}
-
 static void request_add_chat_members(const dgm_service_turn *turn, dgm_arena *a, dgm_extra *x)
 {
     yyjson_val *choice = dgm_json_get(turn->metadata, DGM_STR(DGM_META_TOOL_CHOICE));
     yyjson_val *format = dgm_json_get(turn->metadata, DGM_STR(DGM_META_RESPONSE_FORMAT));
-    request_set(a, x, "stream", dgm_json_parse_trusted(a, DGM_STR("true")));
-    request_set(a, x, "stream_options",
-                dgm_json_parse_trusted(a, DGM_STR("{\"include_usage\":true}")));
-    request_set(a, x, "tool_choice", tool_choice_for(a, choice, true));
-    request_set(a, x, "response_format", response_format_for(a, format, true));
+    dgm_request_set(a, x, "stream", dgm_json_parse_trusted(a, DGM_STR("true")));
+    dgm_request_set(a, x, "stream_options",
+                    dgm_json_parse_trusted(a, DGM_STR("{\"include_usage\":true}")));
+    dgm_request_set(a, x, "tool_choice", dgm_request_tool_choice(a, choice, true));
+    dgm_request_set(a, x, "response_format", dgm_request_response_format(a, format, true));
     dgm_member context = {DGM_STR("a2a_context_id"), dgm_json_make_string(a, turn->context_id)};
     if (turn->has_memory)
-        request_set(a, x, "metadata", dgm_json_object(a, &context, 1));
+        dgm_request_set(a, x, "metadata", dgm_json_object(a, &context, 1));
 }
 
 static void request_add_responses_members(const dgm_service_turn *turn, dgm_arena *a, dgm_extra *x)
 {
     yyjson_val *choice = dgm_json_get(turn->metadata, DGM_STR(DGM_META_TOOL_CHOICE));
     yyjson_val *format = dgm_json_get(turn->metadata, DGM_STR(DGM_META_RESPONSE_FORMAT));
-    dgm_member text = {DGM_STR("format"), response_format_for(a, format, false)};
-    request_set(a, x, "stream", dgm_json_parse_trusted(a, DGM_STR("true")));
-    request_set(a, x, "store",
-                dgm_json_parse_trusted(a, turn->has_memory ? DGM_STR("true") : DGM_STR("false")));
-    request_set(a, x, "tool_choice", tool_choice_for(a, choice, false));
+    dgm_member text = {DGM_STR("format"), dgm_request_response_format(a, format, false)};
+    dgm_request_set(a, x, "stream", dgm_json_parse_trusted(a, DGM_STR("true")));
+    dgm_request_set(
+        a, x, "store",
+        dgm_json_parse_trusted(a, turn->has_memory ? DGM_STR("true") : DGM_STR("false")));
+    dgm_request_set(a, x, "tool_choice", dgm_request_tool_choice(a, choice, false));
     if (text.value)
-        request_set(a, x, "text", dgm_json_object(a, &text, 1));
+        dgm_request_set(a, x, "text", dgm_json_object(a, &text, 1));
 }
 
 /* ---- A2A ------------------------------------------------------------------------------------------------------------------ */
@@ -378,7 +328,7 @@ static dgm_code request_add_messages(const dgm_service_turn *turn, dgm_arena *a,
 {
     yyjson_val *open = open_interrupts(turn), *approvals = dgm_service_open_approvals(turn);
     dgm_code rc;
-    request_add_system(fold, INSTRUCTIONS,
+    request_add_system(fold, DGM_REQUEST_INSTRUCTIONS,
                        dgm_json_str_member(turn->metadata, DGM_META_INSTRUCTIONS));
     if ((rc = request_add_history(turn, fold, err)))
         return rc;

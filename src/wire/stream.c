@@ -395,6 +395,14 @@ static dgm_code stream_write_compacted(dgm_stream *s)
     return rc;
 }
 
+void dgm_stream_set_turn(dgm_stream *s, uint32_t turn)
+{
+    if (s->from)
+        dgm_records_to_events_set_turn(s->from, turn);
+    else
+        s->o.records.turn = turn;
+}
+
 dgm_code dgm_stream_end_input(dgm_stream *s, dgm_err *err)
 {
     dgm_code rc = DGM_OK;

@@ -41,6 +41,8 @@ void dgm_stream_free(dgm_stream *s); /* NULL is allowed */
 
 /* Events of A2A. */
 dgm_code dgm_stream_record(dgm_stream *s, const dgm_event *event, dgm_err *err);
+/* See dgm_records_to_events_set_turn. */
+void dgm_stream_set_turn(dgm_stream *s, uint32_t turn);
 /* The same as decoded objects; and requests, and the error that ends a stream. `a` is for temporary values. */
 dgm_code dgm_stream_object(dgm_stream *s, const dgm_object *o, dgm_arena *a, dgm_err *err);
 /* An event or a response of another format. */

@@ -138,9 +138,9 @@ def _():
 # ---- servers ----------------------------------------------------------------------------------------------------------
 
 def scripts():
-    """The commands of the demo agent; `slow` and `auth` wait for the caller."""
+    """The commands of the demo agent; `slow`, `auth` and `listen` wait for the caller."""
     text = open(os.path.join(ROOT, "src/backend/demo/demo_scripts.c"), encoding="utf-8").read()
-    return [w for w in re.findall(r'^    \{"([a-z-]+)"', text, re.M) if w not in ("slow", "auth")]
+    return [w for w in re.findall(r'^    \{"([a-z-]+)"', text, re.M) if w not in ("slow", "auth", "listen")]
 
 
 @test("lint: our own server and agents are clean, in every version and binding [R004-24]")

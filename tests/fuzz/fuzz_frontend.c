@@ -309,7 +309,7 @@ static void server_start(struct fuzz_server *s)
 {
     static const char *const ids[] = {"fuzz", "other"};
     dgm_config *c = load_config();
-    s->opened = dgm_agents_new();
+    s->opened = dgm_agents_new(NULL, NULL);
     for (size_t i = 0; i < 2; i++) {
         dgm_agent_options o = {.reply = i ? DGM_REPLY_TASK : DGM_REPLY_AUTO, .answer_in_status = i};
         s->agents[i] = (dgm_core_agent){.id = dgm_str_from(ids[i]),

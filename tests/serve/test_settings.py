@@ -428,6 +428,14 @@ for key, headers in {"token": [("Authorization", "Bearer plain")], "token_env": 
     setting(f"tokens.{key}", "accepts its bearer and no other caller")(lambda headers=headers: same((who(headers), who([])), (404, 401), "statuses"))
 
 
+@setting("inspect", "who may read the records of a task")
+def _():
+    for value, status in (("owner", 200), ("operator", 403)):
+        s = serve({"inspect": value, "tokens": [{"token": "t", "principal": "p"}]}, "demo")
+        task = Client(s, RPC1, token="t").send("stream").task["id"]
+        same(ask(s.address, "GET", f"/debug/tasks/{task}/records", None, [("Authorization", "Bearer t")]).status, status, value)
+
+
 @setting("tokens.principal", "what is not yours does not exist")
 def _():
     s = serve(MANY, env={"WIRE_TOKEN": "from-env"})

@@ -3,6 +3,7 @@ import os
 
 from lib import fronts
 from lib.a2a import REST1, RPC1, Client, artifact_texts, new_id
+from lib.http import ask
 from lib.server import Server, agent, folder, needs_ours, server, settings
 from lib.tap import check, each, same, soon, test
 
@@ -152,6 +153,27 @@ def _():
     check(told.text.endswith("I heard 1 messages."), told.text)
     working.close()
     same(tasks_in(s, thread), 2, "tasks")
+
+
+@each("the messages of a conversation: {}", ["ag-ui", "ai-sdk"])
+def _(name):
+    needs_ours()
+    s, thread, texts = demo(), new_id("thread"), []
+    streams = []
+    for text in ("listen", "one", "done"):
+        texts.append(text)
+        streams.append(FOLLOWED[name][0](s, thread, list(texts), None))
+        streams[-1].next()
+    for stream in streams:
+        stream.rest()
+        stream.close()
+    path = f"/ag-ui/threads/{thread}/messages" if name == "ag-ui" else f"/ai-sdk/{thread}/messages"
+    r = ask(s.address, "GET", path)
+    same(r.status, 200, r)
+    messages = r.json["messages"] if isinstance(r.json, dict) else r.json
+    said = [m.get("content") or m["parts"][0]["text"] for m in messages if m["role"] == "user"]
+    same(said, texts, "messages of the user")
+    check(ANSWER in str(messages[-1]), messages[-1])
 
 
 @test("the same request again is a task of its own, though the first one works")

@@ -205,6 +205,7 @@ const dgm_cli_command *const dgm_cli_commands[] = {
     &dgm_cli_init,
     &dgm_cli_schema,
     &dgm_cli_db,
+    &dgm_cli_mcp,
     &dgm_cli_bench,
     &dgm_cli_lint,
     &dgm_cli_convert,
@@ -214,6 +215,8 @@ const dgm_cli_command *const dgm_cli_commands[] = {
     &help,
     &man,
     &completion,
+    &dgm_cli_mcp_demo,
+    &dgm_cli_mcp_conformance,
     NULL,
 };
 

@@ -15,6 +15,13 @@ static const char *init_word(size_t i)
     return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
+static const char *mcp_word(size_t i)
+{
+    static const char *const words[] = {"list", "call"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const dgm_cli_kind mcp_actions = {"action", mcp_word, false};
 static const dgm_cli_kind db_actions = {"action", db_word, false};
 static const dgm_cli_kind init_kinds = {"kind of agent", init_word, false};
 
@@ -141,5 +148,68 @@ const dgm_cli_command dgm_cli_db = {
                       {"dragoman db backup saved.db", "A copy, also while a server runs"},
                       {"dragoman db export -d dragoman.db", "Every record as a line of JSON"}),
     .page = true,
+    .run = dgm_cli_run_outside,
+};
+
+const dgm_cli_command dgm_cli_mcp = {
+    .name = "mcp",
+    .about = "list and call the tools of MCP servers",
+    .text =
+        "`list` prints the tools of an MCP server, or of all servers of the configuration, under "
+        "the names that language models get. `call` calls one of them and prints its result.\n\n"
+        "SERVER is a name in `mcp` of the configuration, or a URL. A question of the server is "
+        "answered by `--answer`, or on a terminal by typing; without an answer it is declined.",
+    .options = OPTIONS(
+        {.name = "config",
+         .letter = 'c',
+         .value = "FILE",
+         .kind = &dgm_cli_files,
+         .about = "the configuration that names the servers",
+         .more = "Default `./dragoman.yaml`, if it exists."},
+        {.name = "answer",
+         .value = "JSON",
+         .kind = &dgm_cli_any_text,
+         .repeats = true,
+         .about = "the answer to the next question of the server",
+         .more = "An object with the members of its form; `{}` to open a page."},
+        {.name = "json", .about = "print JSON"},
+        {.name = "verbose", .letter = 'v', .about = "print what the server writes to its log"},
+        HELP),
+    .arguments = ARGUMENTS(
+        {"ACTION", &mcp_actions, true, false, "`list` or `call`"},
+        {"SERVER", &dgm_cli_any_text, false, false, "a name of the configuration, or a URL"},
+        {"TOOL", &dgm_cli_any_text, false, false,
+         "`call`: the name of the tool, as listed or as the server has it"},
+        {"ARGUMENTS", &dgm_cli_any_text, false, false, "`call`: a JSON object; default `{}`"}),
+    .exits = NOTES(EXIT_0, {"1", "a server could not be reached, or the tool failed"}, EXIT_2),
+    .examples = NOTES({"dragoman mcp list", "The tools of all servers in ./dragoman.yaml"},
+                      {"dragoman mcp list https://mcp.example.com/mcp", "Any server"},
+                      {"dragoman mcp call files read_file '{\"path\": \"a.txt\"}'",
+                       "Calls a tool of the server `files`"}),
+    .page = true,
+    .run = dgm_cli_run_outside,
+};
+
+const dgm_cli_command dgm_cli_mcp_demo = {
+    .name = "mcp-demo",
+    .about = "an MCP server with two tools, over standard input and output",
+    .text = "For the first steps with `mcp` of the configuration: `command: [dragoman, mcp-demo]`.",
+    .options = OPTIONS(HELP),
+    .exits = NOTES(EXIT_0, EXIT_2),
+    .examples = NOTES({"dragoman mcp-demo", "Reads requests from standard input, one per line"}),
+    .hidden = true,
+    .run = dgm_cli_run_outside,
+};
+
+const dgm_cli_command dgm_cli_mcp_conformance = {
+    .name = "mcp-conformance",
+    .about = "the client under test of @modelcontextprotocol/conformance",
+    .text = "Lists the tools of the server and calls those that the scenario wants.",
+    .options = OPTIONS(HELP),
+    .arguments = ARGUMENTS({"URL", &dgm_cli_any_text, true, false, "of the server"}),
+    .exits = NOTES(EXIT_0, {"1", "something failed"}, EXIT_2),
+    .examples = NOTES(
+        {"dragoman mcp-conformance http://127.0.0.1:3000/mcp", "Started by the conformance tests"}),
+    .hidden = true,
     .run = dgm_cli_run_outside,
 };

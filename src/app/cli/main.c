@@ -2,6 +2,7 @@
 #include "app/admin/admin.h"
 #include "app/client/client.h"
 #include "app/load/load.h"
+#include "app/mcp/mcp_command.h"
 #include "app/serve/config.h"
 #include "app/serve/serve.h"
 #include "cli.h"
@@ -37,11 +38,13 @@ static const struct {
     const char *command;
     int (*run)(const dgm_cli_line *line);
 } commands[] = {
-    {"serve", serve},          {"send", dgm_client_send},
-    {"task", dgm_client_task}, {"card", dgm_client_card},
-    {"db", dgm_admin_db},      {"init", dgm_admin_init},
-    {"bench", dgm_load_bench}, {"lint", dgm_client_lint},
-    {"schema", schema},        {"connect", dgm_client_connect},
+    {"serve", serve},           {"send", dgm_client_send},
+    {"task", dgm_client_task},  {"card", dgm_client_card},
+    {"db", dgm_admin_db},       {"init", dgm_admin_init},
+    {"bench", dgm_load_bench},  {"lint", dgm_client_lint},
+    {"schema", schema},         {"connect", dgm_client_connect},
+    {"mcp", dgm_mcp_command},   {"mcp-conformance", dgm_mcp_conformance},
+    {"mcp-demo", dgm_mcp_demo},
 };
 
 static int main_run(const dgm_cli_line *line)

@@ -1,5 +1,6 @@
 /* app/serve/agents.c - the list of opened agents. */
 #include "app/serve/agents.h"
+#include "app/serve/mcp_servers.h"
 
 #include <stdlib.h>
 
@@ -16,11 +17,45 @@ struct opened_agent {
 struct dgm_agents {
     struct opened_agent *newest;
     unsigned round;
+    /* The MCP servers of the first configuration: a change of them needs a restart. */
+    dgm_agent_mcp *mcp;
+    size_t n_mcp;
+    bool has_mcp;
+    dgm_arena *arena; /* of their names */
+    void (*on_log)(void *user, dgm_str line);
+    void *log_user;
 };
 
-dgm_agents *dgm_agents_new(void)
+dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user)
 {
-    return dgm_xcalloc(1, sizeof(dgm_agents));
+    dgm_agents *s = dgm_xcalloc(1, sizeof *s);
+    s->arena = dgm_arena_new();
+    s->on_log = on_log;
+    s->log_user = user;
+    return s;
+}
+
+void dgm_agents_close_mcp(dgm_agents *s)
+{
+    for (size_t i = 0; s && i < s->n_mcp; i++)
+        dgm_mcp_close(dgm_take(s->mcp[i].server));
+}
+
+static dgm_code open_mcp(dgm_agents *s, const dgm_config *c, dgm_err *err)
+{
+    if (s->has_mcp)
+        return DGM_OK;
+    s->has_mcp = true;
+    s->mcp = dgm_new_n(s->arena, dgm_agent_mcp, c->mcp.n + 1);
+    for (size_t i = 0; i < c->mcp.n; i++) {
+        dgm_agent_mcp *m = &s->mcp[s->n_mcp++];
+        m->name = dgm_arena_dup(s->arena, c->mcp.at[i].name);
+        dgm_code rc =
+            dgm_mcp_server_open(c, &c->mcp.at[i], s->on_log, s->log_user, &m->server, err);
+        if (rc)
+            return rc;
+    }
+    return DGM_OK;
 }
 
 static void opened_agent_free(struct opened_agent *o)
@@ -46,6 +81,8 @@ void dgm_agents_free(dgm_agents *s)
     if (!s)
         return;
     drop_until(s, NULL);
+    dgm_agents_close_mcp(s);
+    dgm_arena_free(s->arena);
     free(s);
 }
 
@@ -67,12 +104,37 @@ dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_agent_options 
                                      a->manner.answer_source == DGM_ANSWER_IN_STATUS,
                                  .working_message = a->manner.working_message,
                                  .secret_env = server->secret_env,
-                                 .outbound_allow = server->outbound_allow};
+                                 .outbound_allow = server->outbound_allow,
+                                 .folder = a->folder,
+                                 .peers = server->peers,
+                                 .n_peers = server->n_peers,
+                                 .mcp = server->mcp,
+                                 .n_mcp = server->n_mcp};
     return backend->open(a->settings, &options, ret_agent, err);
 }
 
-/* The options that all agents share, copied. */
-static dgm_agent_options server_options(dgm_arena *a, const dgm_config *c)
+/* Members of the card that the configuration has; otherwise those of the type's card. */
+static dgm_str card_text(dgm_arena *a, const dgm_config_agent *agent, const char *member)
+{
+    const dgm_backend *backend = dgm_backend_by_type(agent->type);
+    dgm_str text = dgm_json_str_member(agent->card, member);
+    if (!text.n && backend && backend->card)
+        text = dgm_json_str_member(dgm_json_parse_trusted(a, dgm_str_from(backend->card)), member);
+    return dgm_arena_dup(a, text);
+}
+
+static void add_peers(dgm_arena *a, const dgm_config *c, dgm_agent_options *o)
+{
+    dgm_agent_peer *peers = dgm_new_n(a, dgm_agent_peer, c->agents.n + 1);
+    for (size_t i = 0; i < c->agents.n; i++)
+        peers[i] = (dgm_agent_peer){.id = dgm_arena_dup(a, c->agents.at[i].id),
+                                    .name = card_text(a, &c->agents.at[i], "name"),
+                                    .description = card_text(a, &c->agents.at[i], "description")};
+    o->peers = peers;
+    o->n_peers = c->agents.n;
+}
+
+dgm_agent_options dgm_agents_server_options(dgm_arena *a, const dgm_config *c)
 {
     dgm_strs names = {dgm_new_n(a, dgm_str, c->secret_env.n + 1), c->secret_env.n};
     dgm_address_range *ranges = dgm_new_n(a, dgm_address_range, c->outbound_allow.n + 1);
@@ -83,7 +145,14 @@ static dgm_agent_options server_options(dgm_arena *a, const dgm_config *c)
         if (!dgm_address_parse_range(c->outbound_allow.at[i], &ranges[n], NULL))
             n++; /* the configuration was checked: each is one */
     }
-    return (dgm_agent_options){.secret_env = names, .outbound_allow = {ranges, n}};
+    dgm_agent_options o = {.secret_env = names, .outbound_allow = {ranges, n}};
+    add_peers(a, c, &o);
+    dgm_agent_mcp *mcp = dgm_new_n(a, dgm_agent_mcp, c->mcp.n + 1);
+    for (size_t i = 0; i < c->mcp.n; i++)
+        mcp[i].name = dgm_arena_dup(a, c->mcp.at[i].name);
+    o.mcp = mcp;
+    o.n_mcp = c->mcp.n;
+    return o;
 }
 
 /* Adds it to the list; is_current is not set yet. */
@@ -117,7 +186,10 @@ static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, const 
         copy.settings = dgm_json_parse_trusted(o->arena, dgm_arena_dup(o->arena, dgm_buf_str(&b)));
         dgm_buf_done(&b);
     }
-    dgm_agent_options server = server_options(o->arena, c);
+    dgm_agent_options server = dgm_agents_server_options(o->arena, c);
+    server.mcp = s->mcp;
+    server.n_mcp = s->n_mcp;
+    copy.folder = dgm_arena_dup(o->arena, a->folder);
     rc = dgm_agents_open_one(&copy, &server, o->core.backend, &o->core.agent, err);
     o->is_open = !rc;
     return rc;
@@ -149,7 +221,9 @@ dgm_code dgm_agents_open(dgm_agents *s, const dgm_config *c, dgm_core *core, dgm
 {
     struct opened_agent *before = s->newest, *o;
     s->round++;
-    dgm_code rc = open_changed(s, c, err);
+    dgm_code rc = open_mcp(s, c, err);
+    if (!rc)
+        rc = open_changed(s, c, err);
     if (rc) {
         drop_until(s, before); /* the core does not know them */
         return rc;

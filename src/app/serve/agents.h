@@ -12,11 +12,16 @@
 
 typedef struct dgm_agents dgm_agents;
 
-dgm_agents *dgm_agents_new(void);
+/* on_log: lines of MCP servers for the operator, from any thread; may be NULL. */
+dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user);
+/* Stops the MCP servers. Before the loops stop. */
+void dgm_agents_close_mcp(dgm_agents *s);
 void dgm_agents_free(dgm_agents *s); /* NULL is fine; no run is left. Closes all */
 
-/* Opens one agent of a configuration, for dgm_agents_open and to check its settings. server: the options
- * that all agents of a server share, secret_env and outbound_allow. */
+/* The options that all agents of a server share: secret_env, outbound_allow, peers, and the names of the MCP servers. Copied into
+ * the arena. */
+dgm_agent_options dgm_agents_server_options(dgm_arena *a, const dgm_config *c);
+/* Opens one agent of a configuration, for dgm_agents_open and to check its settings. */
 dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_agent_options *server,
                              const dgm_backend *backend, void **ret_agent, dgm_err *err);
 

@@ -206,7 +206,9 @@ static dgm_config_said said(loader *l, const dgm_at *at)
         yyjson_val *list = dgm_json_get(v, steps[n - 1]->key); /* lists come from one layer */
         for (size_t s = n; s-- > 0 && v;)
             v = steps[s]->key.p ? dgm_json_get(v, steps[s]->key) : dgm_config_item(v, steps[s]->i);
-        if (v || (list && (yyjson_is_arr(list) || dgm_str_is(steps[n - 1]->key, "agents"))))
+        bool may_be_map =
+            dgm_str_is(steps[n - 1]->key, "agents") || dgm_str_is(steps[n - 1]->key, "mcp");
+        if (v || (list && (yyjson_is_arr(list) || may_be_map)))
             return dgm_config_said_by(l->layers[i], v ? v : list, at);
     }
     return (dgm_config_said){.at = at};
@@ -309,13 +311,16 @@ static bool has_str(const dgm_strs *strs, dgm_str s)
 static void collect_secret_env(loader *l)
 {
     dgm_config *c = l->config;
-    size_t n = c->tokens.n;
+    size_t n = c->tokens.n + c->mcp.n;
     for (size_t i = 0; i < l->n_layers; i++)
         n += l->layers[i]->secret_env.n;
     c->secret_env.at = dgm_new_n(l->arena, dgm_str, n);
     for (size_t i = 0; i < c->tokens.n; i++)
         if (c->tokens.at[i].token_env.n)
             c->secret_env.at[c->secret_env.n++] = c->tokens.at[i].token_env;
+    for (size_t i = 0; i < c->mcp.n; i++)
+        if (c->mcp.at[i].token_env.n)
+            c->secret_env.at[c->secret_env.n++] = c->mcp.at[i].token_env;
     for (size_t i = 0; i < l->n_layers; i++)
         for (size_t j = 0; j < l->layers[i]->secret_env.n; j++)
             c->secret_env.at[c->secret_env.n++] = l->layers[i]->secret_env.at[j];
@@ -362,6 +367,72 @@ static void check_tokens(loader *l)
     }
     c->tenants = all;
 }
+
+/* ---- MCP servers ---------------------------------------------------------------------------------------------- */
+
+/* Headers and variables: an object of texts. */
+static void check_texts(loader *l, const dgm_json *object, const dgm_at *at)
+{
+    yyjson_val *key, *item;
+    size_t i, n;
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)object, i, n, key, item) {
+        if (yyjson_is_ctn(item) || yyjson_is_null(item) || !dgm_json_str(key).n)
+            dgm_config_find(&l->findings, said(l, at), DGM_STR("write name: value lines"),
+                            "the value of \"%.*s\" is not text", DGM_P(dgm_json_str(key)));
+    }
+}
+
+static void check_mcp_token(loader *l, dgm_config_mcp *m, const dgm_at *at)
+{
+    const char *value;
+    if (!m->token_env.n)
+        return;
+    value = l->source->env ? l->source->env(m->token_env.p) : getenv(m->token_env.p);
+    m->secret = dgm_arena_dup(l->arena, dgm_str_from(value));
+    for (size_t i = 0; i < m->secret.n; i++) {
+        if ((unsigned char)m->secret.p[i] <= 0x20 || (unsigned char)m->secret.p[i] >= 0x7F)
+            m->secret = (dgm_str){0};
+    }
+    if (!m->secret.n && !l->source->no_files)
+        dgm_config_find(&l->findings, said(l, DGM_AT_LIT(at, "token_env")),
+                        DGM_STR("set it to a token of visible ASCII characters"),
+                        "the environment variable %s is not set, or not a token", m->token_env.p);
+}
+
+static void check_mcp(loader *l)
+{
+    dgm_config *c = l->config;
+    const dgm_at *list = DGM_AT_LIT(NULL, "mcp");
+    const dgm_config_doc *doc = c->mcp.n ? said(l, list).doc : NULL;
+    bool is_map = doc && yyjson_is_obj(dgm_json_get(doc->root, DGM_STR("mcp")));
+    for (size_t i = 0; i < c->mcp.n; i++) {
+        dgm_config_mcp *m = &c->mcp.at[i];
+        const dgm_at *at = DGM_AT_I(list, i);
+        if (!m->name.n && is_map)
+            continue; /* its key is invalid, or it is not an object: that was reported */
+        if (!m->cwd.n && doc && doc->folder.n)
+            m->cwd = doc->folder;
+        if (!m->name.n)
+            dgm_config_find(&l->findings, said(l, at), DGM_STR("write NAME: {command: [PROGRAM]}"),
+                            "an MCP server without a name");
+        if (!m->command.n == !m->url.n)
+            dgm_config_find(&l->findings, said(l, at), DGM_STR("set one of command and url"),
+                            m->url.n ? "both command and url" : "missing command or url");
+        if (m->share == DGM_CONFIG_SHARE_AUTO)
+            m->share = c->tokens.n ? DGM_CONFIG_SHARE_PRINCIPAL : DGM_CONFIG_SHARE_SERVER;
+        check_texts(l, m->env, DGM_AT_LIT(at, "env"));
+        check_texts(l, m->headers, DGM_AT_LIT(at, "headers"));
+        check_mcp_token(l, m, at);
+        for (size_t j = 0; j < i; j++) {
+            if (m->name.n && dgm_str_eq(m->name, c->mcp.at[j].name))
+                dgm_config_find(&l->findings, said(l, at),
+                                DGM_STR("use a different name for each server"),
+                                "the same name as /mcp/%zu: \"%.*s\"", j, DGM_P(m->name));
+        }
+    }
+}
+
+/* ---- agents ---------------------------------------------------------------------------------------------------- */
 
 /* The agent as it was written in this layer. Agents are a list, or a map by id. */
 static yyjson_val *written_agent(const dgm_config_doc *doc, size_t i)
@@ -460,6 +531,7 @@ static void check_agents(loader *l)
         if (!a->id.p)
             a->id = a->type;
         if (doc) {
+            a->folder = doc->folder;
             place_program(l, a, doc->folder);
             move_history(l, a, doc, written_agent(doc, i), at);
         }
@@ -485,7 +557,7 @@ static void ask_agent(loader *l, const dgm_config_agent *a, const dgm_config_doc
                       yyjson_val *written, const dgm_at *at)
 {
     dgm_err err = {0};
-    if (!l->source->check_agent || !l->source->check_agent(a, l->source->user, &err))
+    if (!l->source->check_agent || !l->source->check_agent(l->config, a, l->source->user, &err))
         return;
     yyjson_val *settings = dgm_json_get(written, DGM_STR("settings"));
     yyjson_val *v = settings && err.at[0] ? yyjson_ptr_get(settings, err.at) : NULL;
@@ -602,6 +674,7 @@ dgm_config *dgm_config_load(const dgm_config_source *s)
         check_listen(&l);
         check_readable(&l, DGM_AT_LIT(tls, "cert"), c->tls_cert);
         check_readable(&l, DGM_AT_LIT(tls, "key"), c->tls_key);
+        check_mcp(&l);
         check_agents(&l);
         check_settings(&l);
     }

@@ -125,12 +125,40 @@ typedef struct dgm_config_agent {
     const dgm_json *card;      /* members of an A2A 1.0 card, checked; NULL: none given */
     const dgm_json *card_more; /* the same, for callers who are known (extended card); NULL: none */
     const dgm_json *settings;  /* an object for the agent's type to read; NULL: none */
+    dgm_str folder;            /* of the file that has it; empty: no file */
 } dgm_config_agent;
 
 typedef struct dgm_config_agents {
     dgm_config_agent *at;
     size_t n;
 } dgm_config_agents;
+
+/* Who shares a session with an MCP server; auto: principal if there are tokens, else server. */
+typedef enum dgm_config_share {
+    DGM_CONFIG_SHARE_AUTO,
+    DGM_CONFIG_SHARE_SERVER,
+    DGM_CONFIG_SHARE_PRINCIPAL,
+    DGM_CONFIG_SHARE_CONTEXT
+} dgm_config_share;
+
+typedef struct dgm_config_mcp {
+    dgm_str name;
+    dgm_strs command;     /* or url */
+    const dgm_json *env;  /* an object of texts; NULL: none */
+    dgm_strs inherit_env; /* names; ["all"]: every variable */
+    dgm_str cwd;          /* absent: the folder of the file */
+    dgm_str url;
+    const dgm_json *headers; /* an object of texts; NULL: none */
+    dgm_str token_env;
+    dgm_str secret; /* the value of token_env; never printed */
+    int64_t timeout_s;
+    dgm_config_share share; /* never auto */
+} dgm_config_mcp;
+
+typedef struct dgm_config_mcps {
+    dgm_config_mcp *at;
+    size_t n;
+} dgm_config_mcps;
 
 /* What may go on when the connection that began it is gone. */
 typedef enum dgm_frontend_kind {
@@ -194,6 +222,7 @@ typedef struct dgm_config {
     dgm_agui_questions agui_questions;
     bool openai_continue_questions;
     dgm_config_a2a a2a;
+    dgm_config_mcps mcp;
     dgm_config_manner agent_defaults;
     dgm_config_agents agents; /* at least one */
     dgm_str profile;          /* already applied: for logs only */
@@ -226,7 +255,8 @@ typedef struct dgm_config_source {
     bool no_files; /* look at no other file (TLS, tokens): for tests and fuzzing */
 
     /* Asks an agent's type about its settings: err->at points into them. NULL: not asked. */
-    dgm_code (*check_agent)(const dgm_config_agent *agent, void *user, dgm_err *err);
+    dgm_code (*check_agent)(const dgm_config *config, const dgm_config_agent *agent, void *user,
+                            dgm_err *err);
     void *user;
 } dgm_config_source;
 

@@ -394,8 +394,10 @@ static bool fill_list(filler *f, const dgm_config_row *row, yyjson_val *v, struc
         }
         if (!yyjson_is_obj(item)) {
             wrong_type(f, item, where, "an object",
-                       key ? DGM_STR("write ID: {type: TYPE}")
-                           : DGM_STR("write name: value lines"));
+                       !key ? DGM_STR("write name: value lines")
+                       : dgm_str_is(dgm_str_from(row->name), "mcp")
+                           ? DGM_STR("write NAME: {command: [PROGRAM]} or NAME: {url: URL}")
+                           : DGM_STR("write ID: {type: TYPE}"));
             continue;
         }
         if (key)

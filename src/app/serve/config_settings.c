@@ -7,6 +7,8 @@
 #include "backend/backend.h"
 #include "config_int.h"
 
+#include <stdio.h>
+
 /* ---- mistakes -------------------------------------------------------------------------------------------- */
 
 typedef struct checker {
@@ -53,16 +55,20 @@ static yyjson_val *value_at(yyjson_val *root, const dgm_at *at, bool wants_key)
     return NULL;
 }
 
-static dgm_str list_settings(dgm_arena *a, const dgm_backend *b)
+static dgm_str list_settings(dgm_arena *a, const dgm_backend *b, const dgm_setting *rows)
 {
     dgm_buf text;
+    bool is_nested = rows != b->settings;
     if (!b->settings)
         return dgm_arena_printf(a, "remove it: agents of type %s have no settings", b->type);
-    dgm_buf_init(&text, 400);
-    dgm_buf_printf(&text, "settings of %s:", b->type);
-    for (const dgm_setting *row = b->settings; row->name; row++)
-        dgm_buf_printf(&text, "%s %s", row == b->settings ? "" : ",", row->name);
-    if (b->wants_history)
+    dgm_buf_init(&text, 1000);
+    if (is_nested)
+        dgm_buf_add_lit(&text, "allowed settings:");
+    else
+        dgm_buf_printf(&text, "settings of %s:", b->type);
+    for (const dgm_setting *row = rows; row && row->name; row++)
+        dgm_buf_printf(&text, "%s %s", row == rows ? "" : ",", row->name);
+    if (b->wants_history && !is_nested)
         dgm_buf_add_lit(&text, ", history");
     dgm_str s = dgm_arena_dup(a, dgm_buf_str(&text));
     dgm_buf_done(&text);
@@ -74,14 +80,15 @@ static void on_setting_fault(void *user, const dgm_setting_fault *fault)
     checker *c = user;
     const dgm_at *settings_at = DGM_AT_LIT(c->at, "settings");
     dgm_str todo = dgm_str_from(fault->todo);
-    yyjson_val *v = fault->is_missing ? NULL : value_at(c->settings, fault->at, fault->is_unknown);
+    yyjson_val *v = !c->settings        ? NULL
+                    : fault->is_missing ? value_at(c->settings, fault->at->up, false)
+                                        : value_at(c->settings, fault->at, fault->is_unknown);
     if (v && dgm_config_mark_of(c->doc, v)->broken)
         return; /* a variable of it could not be replaced, which was reported */
     if (fault->is_unknown) {
-        const char *nearest =
-            dgm_config_nearest(fault->at->key, setting_name_at, c->backend->settings);
+        const char *nearest = dgm_config_nearest(fault->at->key, setting_name_at, fault->rows);
         todo = nearest ? dgm_arena_printf(c->arena, "did you mean \"%s\"?", nearest)
-                       : list_settings(c->arena, c->backend);
+                       : list_settings(c->arena, c->backend, fault->rows);
     }
     if (!v)
         v = c->settings ? c->settings : c->agent;
@@ -111,13 +118,13 @@ bool dgm_config_check_settings(const dgm_config_agent *a, const dgm_config_doc *
 
 /* ---- printing ---------------------------------------------------------------------------------------------- */
 
-static bool is_env_setting(const dgm_backend *backend, dgm_str name)
+static const dgm_setting *setting_of(const dgm_setting *rows, dgm_str name)
 {
-    for (const dgm_setting *row = backend ? backend->settings : NULL; row && row->name; row++) {
-        if (row->kind == DGM_SETTING_ENV && dgm_str_eq(name, dgm_str_from(row->name)))
-            return true;
+    for (; rows && rows->name; rows++) {
+        if (dgm_str_eq(name, dgm_str_from(rows->name)))
+            return rows;
     }
-    return false;
+    return NULL;
 }
 
 static void put_masked(dgm_buf *b, yyjson_val *env)
@@ -134,25 +141,51 @@ static void put_masked(dgm_buf *b, yyjson_val *env)
     dgm_buf_add_char(b, '}');
 }
 
-void dgm_config_put_settings(dgm_buf *b, const dgm_config_agent *a)
+static void put_members(dgm_buf *b, yyjson_val *object, const dgm_setting *rows);
+
+/* row: NULL if there is no such setting. */
+static void put_member(dgm_buf *b, yyjson_val *v, const dgm_setting *row)
 {
-    const dgm_backend *backend = dgm_backend_by_type(a->type);
+    yyjson_val *item;
+    size_t i, n;
+    bool is_list = row && (row->kind == DGM_SETTING_LIST || row->kind == DGM_SETTING_VARIANTS);
+    if (row && row->kind == DGM_SETTING_ENV && yyjson_is_obj(v)) {
+        put_masked(b, v);
+    } else if (row && row->of && yyjson_is_obj(v)) {
+        put_members(b, v, row->of);
+    } else if (is_list && yyjson_is_arr(v)) {
+        dgm_buf_add_char(b, '[');
+        yyjson_arr_foreach (v, i, n, item) {
+            if (i)
+                dgm_buf_add_char(b, ',');
+            put_member(b, item, row);
+        }
+        dgm_buf_add_char(b, ']');
+    } else {
+        dgm_json_put(b, v);
+    }
+}
+
+static void put_members(dgm_buf *b, yyjson_val *object, const dgm_setting *rows)
+{
     yyjson_val *key, *item;
     size_t i, n;
-    if (!a->settings)
-        return;
     dgm_buf_add_char(b, '{');
-    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)a->settings, i, n, key, item) {
+    yyjson_obj_foreach (object, i, n, key, item) {
         if (i)
             dgm_buf_add_char(b, ',');
         dgm_json_put_str(b, dgm_json_str(key));
         dgm_buf_add_char(b, ':');
-        if (yyjson_is_obj(item) && is_env_setting(backend, dgm_json_str(key)))
-            put_masked(b, item);
-        else
-            dgm_json_put(b, item);
+        put_member(b, item, setting_of(rows, dgm_json_str(key)));
     }
     dgm_buf_add_char(b, '}');
+}
+
+void dgm_config_put_settings(dgm_buf *b, const dgm_config_agent *a)
+{
+    const dgm_backend *backend = dgm_backend_by_type(a->type);
+    if (a->settings)
+        put_members(b, (yyjson_val *)(uintptr_t)a->settings, backend ? backend->settings : NULL);
 }
 
 /* ---- JSON Schema ------------------------------------------------------------------------------------------ */
@@ -172,6 +205,16 @@ static void put_choices(dgm_buf *b, const char *choices)
 
 #define ANY_TEXT "{\"type\":[\"string\",\"number\",\"boolean\"]}"
 #define OR_VARIABLE ",{\"$ref\":\"#/$defs/variable\"}"
+
+static void put_settings_object(dgm_buf *b, const dgm_setting *rows, bool wants_history);
+
+/* An entry of a list of alternatives is an object with one member. */
+static void put_variants(dgm_buf *b, const dgm_setting *rows)
+{
+    dgm_buf_add_lit(b, "{\"type\":\"string\"},{\"minProperties\":1,\"maxProperties\":1,");
+    put_settings_object(b, rows, false);
+    dgm_buf_add_char(b, '}');
+}
 
 /* The alternatives of an anyOf. */
 static void put_setting_types(dgm_buf *b, const dgm_setting *row)
@@ -198,10 +241,29 @@ static void put_setting_types(dgm_buf *b, const dgm_setting *row)
         dgm_buf_add_lit(b, "{\"type\":\"object\",\"additionalProperties\":" ANY_TEXT "}");
         break;
     case DGM_SETTING_NAMES:
-        dgm_buf_add_lit(b, "{\"enum\":[");
-        put_choices(b, row->choices);
-        dgm_buf_add_lit(b, "]},{\"type\":\"array\",\"items\":{\"type\":\"string\"}}" OR_VARIABLE);
+        if (*row->choices) {
+            dgm_buf_add_lit(b, "{\"enum\":[");
+            put_choices(b, row->choices);
+            dgm_buf_add_lit(b, "]},");
+        }
+        dgm_buf_add_lit(b, "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}" OR_VARIABLE);
         break;
+    case DGM_SETTING_OBJECT:
+        dgm_buf_add_char(b, '{');
+        put_settings_object(b, row->of, false);
+        dgm_buf_add_char(b, '}');
+        break;
+    case DGM_SETTING_LIST:
+        dgm_buf_printf(b, "{\"type\":\"array\",\"maxItems\":%g,\"items\":{", row->max);
+        put_settings_object(b, row->of, false);
+        dgm_buf_add_lit(b, "}}");
+        break;
+    case DGM_SETTING_VARIANTS:
+        dgm_buf_printf(b, "{\"type\":\"array\",\"maxItems\":%g,\"items\":{\"anyOf\":[", row->max);
+        put_variants(b, row->of);
+        dgm_buf_add_lit(b, "]}}");
+        break;
+    case DGM_SETTING_JSON: dgm_buf_add_lit(b, "{\"type\":\"object\"}"); break;
     }
 }
 
@@ -231,22 +293,28 @@ static void put_required(dgm_buf *b, const dgm_setting *rows)
         dgm_buf_add_char(b, ']');
 }
 
+/* The members of a schema, without the braces. */
+static void put_settings_object(dgm_buf *b, const dgm_setting *rows, bool wants_history)
+{
+    dgm_buf_add_lit(b, "\"type\":\"object\",\"additionalProperties\":false");
+    put_required(b, rows);
+    dgm_buf_add_lit(b, ",\"properties\":{");
+    for (const dgm_setting *row = rows; row && row->name; row++) {
+        if (row != rows)
+            dgm_buf_add_char(b, ',');
+        put_setting_property(b, row);
+    }
+    if (wants_history)
+        dgm_config_put_property(b, dgm_config_history_row);
+    dgm_buf_add_char(b, '}');
+}
+
 void dgm_config_put_settings_defs(dgm_buf *b)
 {
     for (size_t i = 0; dgm_backends[i]; i++) {
-        const dgm_backend *backend = dgm_backends[i];
-        dgm_buf_printf(b, ",\"%s settings\":{\"type\":\"object\",\"additionalProperties\":false",
-                       backend->type);
-        put_required(b, backend->settings);
-        dgm_buf_add_lit(b, ",\"properties\":{");
-        for (const dgm_setting *row = backend->settings; row && row->name; row++) {
-            if (row != backend->settings)
-                dgm_buf_add_char(b, ',');
-            put_setting_property(b, row);
-        }
-        if (backend->wants_history)
-            dgm_config_put_property(b, dgm_config_history_row);
-        dgm_buf_add_lit(b, "}}");
+        dgm_buf_printf(b, ",\"%s settings\":{", dgm_backends[i]->type);
+        put_settings_object(b, dgm_backends[i]->settings, dgm_backends[i]->wants_history);
+        dgm_buf_add_char(b, '}');
     }
 }
 
@@ -282,17 +350,28 @@ static bool is_value(const char *def) /* and not a sentence */
     return !strchr(def, ' ');
 }
 
+/* prefix: of the names of nested settings, "limits." */
+static void put_docs_rows(dgm_buf *b, const dgm_setting *rows, const char *prefix)
+{
+    for (const dgm_setting *row = rows; row && row->name; row++) {
+        const char *def = row->required ? "required" : row->def ? row->def : "";
+        const char *quote = row->required || !row->def || !is_value(def) ? "" : "`";
+        char below[200];
+        bool is_list = row->kind == DGM_SETTING_LIST || row->kind == DGM_SETTING_VARIANTS;
+        dgm_buf_printf(b, "| `%s%s` | %s | %s%s%s |\n", prefix, row->name, row->about, quote, def,
+                       quote);
+        snprintf(below, sizeof below, "%s%s%s.", prefix, row->name, is_list ? "[]" : "");
+        put_docs_rows(b, row->of, below);
+    }
+}
+
 bool dgm_config_put_settings_docs(dgm_buf *b, dgm_str type)
 {
     const dgm_backend *backend = dgm_backend_by_type(type);
     if (!backend || !backend->settings)
         return false;
     dgm_buf_add_lit(b, "| setting | about | default |\n|---|---|---|\n");
-    for (const dgm_setting *row = backend->settings; row->name; row++) {
-        const char *def = row->required ? "required" : row->def;
-        const char *quote = row->required || !is_value(def) ? "" : "`";
-        dgm_buf_printf(b, "| `%s` | %s | %s%s%s |\n", row->name, row->about, quote, def, quote);
-    }
+    put_docs_rows(b, backend->settings, "");
     if (backend->wants_history)
         dgm_buf_add_lit(b, "| `history` | the same as `history` of the agent: how much of the "
                            "conversation it gets with every message | `50` |\n");

@@ -7,6 +7,7 @@
  */
 #include "base/limits.h"
 #include "config_int.h"
+#include "mcp/mcp.h"
 #include "net/address.h"
 
 #include <arpa/inet.h>
@@ -283,6 +284,10 @@ static const dgm_config_format key_header = {
 static const dgm_config_format uri = {"^[^:]+:.", "a URI like https://example.com/ext/v1", is_uri};
 static const dgm_config_format media_type = {"^[^/,]+/[^,]+$", "a media type like text/plain",
                                              is_media_type};
+static const dgm_config_format mcp_name = {
+    "^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$",
+    "letters and digits, with a single dash or underscore between them, at most 32",
+    dgm_mcp_is_name};
 static const dgm_config_format some_text = {"^.", "some text", is_not_empty};
 
 /* ---- cards: A2A 1.0's own names ------------------------------------------------------------------------- */
@@ -415,7 +420,7 @@ static const dgm_config_shape a2a = {
 
 /* ---- agents -------------------------------------------------------------------------------------------------- */
 
-static const char *const agent_types[] = {"hello", "demo", "exec",  "a2a",
+static const char *const agent_types[] = {"hello", "demo", "llm",   "exec", "a2a",
                                           "http",  "tck",  "bench", NULL};
 
 #define HISTORY(member) offsetof(dgm_config_history, member)
@@ -501,8 +506,9 @@ static const dgm_config_row agent_rows[] = {
     {"type", DGM_CONFIG_TEXT, AGENT(type), .values = agent_types, .flags = REQUIRED | LIVE,
      .about = "the type of the agent", .unknown_value = "unknown agent type",
      .allowed_values =
-         "Types: exec (run your own program), a2a (an agent of another server), http (a "
-         "service that speaks AG-UI or an OpenAI API), demo, hello; for tests bench, tck"},
+         "Types: llm (a language model with tools), exec (run your own program), a2a (an agent "
+         "of another server), http (a service that speaks AG-UI or an OpenAI API), demo, hello; "
+         "for tests bench, tck"},
     {"default", DGM_CONFIG_SWITCH, AGENT(is_default), .def = "false", .flags = LIVE,
      .about = "the agent at `/`. If no agent has it, the first is the default"},
     MANNER_ROWS(AGENT(manner)),
@@ -525,6 +531,42 @@ static void prepare_agent(const dgm_config *c, void *element)
 
 static const dgm_config_shape agent = {"An agent", "A row of `agents`.", agent_rows,
                                        sizeof(dgm_config_agent), prepare_agent};
+
+/* ---- MCP servers --------------------------------------------------------------------------------------------- */
+
+#define MCP(member) offsetof(dgm_config_mcp, member)
+
+static const dgm_config_row mcp_rows[] = {
+    {"name", DGM_CONFIG_TEXT, MCP(name), .format = &mcp_name,
+     .about = "the key of the map. Its tools are named `NAME__TOOL`"},
+    {"command", DGM_CONFIG_TEXTS, MCP(command), .max = MAX_ITEMS, .format = &some_text,
+     .about = "a program that speaks MCP over stdin and stdout, and its arguments"},
+    {"env", DGM_CONFIG_JSON, MCP(env), .flags = SECRET,
+     .about = "environment variables for the program: `NAME: value`"},
+    {"inherit_env", DGM_CONFIG_TEXTS, MCP(inherit_env), .def = "[]", .max = MAX_ITEMS,
+     .format = &env_name,
+     .about = "further variables of the server's environment that are passed to it; `[all]`: all "
+              "but tokens"},
+    {"cwd", DGM_CONFIG_TEXT, MCP(cwd), .format = &path,
+     .about = "the folder that it runs in. Default: the folder of the configuration"},
+    {"url", DGM_CONFIG_TEXT, MCP(url), .format = &web_url,
+     .about = "or: the URL of a server that speaks MCP over streamable HTTP"},
+    {"headers", DGM_CONFIG_JSON, MCP(headers), .flags = SECRET,
+     .about = "further headers of every request: `Name: value`"},
+    {"token_env", DGM_CONFIG_TEXT, MCP(token_env), .format = &env_name,
+     .about = "the environment variable that has its bearer token"},
+    {"timeout", DGM_CONFIG_INT, MCP(timeout_s), .def = "60", .min = 1, .max = 86400,
+     .about = "seconds that a call may take without an answer or a sign of progress"},
+    {"share", DGM_CONFIG_NAME, MCP(share), .def = "\"auto\"",
+     .values = WORDS("auto", "server", "principal", "context"),
+     .about = "who shares a session with it (a process, for a program): all callers, those of one "
+              "principal, or those of one context. `auto`: `principal` if there are `tokens`, else "
+              "`server`"},
+    {0},
+};
+static const dgm_config_shape mcp = {
+    "An MCP server", "An entry of `mcp`: see [MCP](mcp.md). It has either `command` or `url`.",
+    mcp_rows, sizeof(dgm_config_mcp)};
 
 /* ---- the server ------------------------------------------------------------------------------------------------ */
 
@@ -755,6 +797,8 @@ static const dgm_config_row root_rows[] = {
      .about = "details of OpenAI's two APIs"},
     {"a2a", DGM_CONFIG_OBJECT, AT(a2a), .of = &a2a, .flags = LIVE,
      .about = "details of the A2A protocol"},
+    {"mcp", DGM_CONFIG_LIST, AT(mcp), .def = "[]", .max = MAX_ITEMS, .of = &mcp, .lead = "name",
+     .about = "MCP servers whose tools agents may use, as a map from names to servers"},
     {"agent_defaults", DGM_CONFIG_OBJECT, AT(agent_defaults), .of = &manner,
      .about = "defaults for all agents"},
     {"agents", DGM_CONFIG_LIST, AT(agents), .def = "[{\"id\":\"demo\",\"type\":\"demo\"}]",

@@ -275,7 +275,7 @@ static void diff_row(differ *d, const dgm_config_row *row, const void *from, con
         return;
     if (row->kind == DGM_CONFIG_OBJECT) {
         diff_rows(d, row->of, config_write_place(from, row), config_write_place(to, row), at);
-    } else if (row->kind == DGM_CONFIG_LIST && !live) { /* only agents are such a list */
+    } else if (strcmp(row->name, "agents") == 0) {
         diff_agents(d, row->of, config_write_place(from, row), config_write_place(to, row), at);
     } else {
         changed(d, at, live, DGM_CONFIG_CHANGED);

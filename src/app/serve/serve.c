@@ -88,15 +88,23 @@ static void on_trim_failed(void *user, const dgm_err *why)
                     {"why", dgm_str_from(why->msg), 0});
 }
 
+static void on_mcp_log(void *user, dgm_str line)
+{
+    struct server *s = user;
+    dgm_logger_says(s->logger, DGM_LOG_INFO, "MCP", {"line", line, 0});
+}
+
 /* ---- putting together ---------------------------------------------------------------------------------------- */
 
 /* For --check and for the mistakes that are reported all at once. */
-static dgm_code check_agent(const dgm_config_agent *a, void *user, dgm_err *err)
+static dgm_code check_agent(const dgm_config *c, const dgm_config_agent *a, void *user,
+                            dgm_err *err)
 {
     const dgm_backend *backend = dgm_backend_by_type(a->type);
     void *agent;
-    dgm_code rc =
-        backend ? dgm_agents_open_one(a, &(dgm_agent_options){0}, backend, &agent, err) : DGM_OK;
+    dgm_auto(dgm_arena_free) dgm_arena *arena = dgm_arena_new();
+    dgm_agent_options server = dgm_agents_server_options(arena, c);
+    dgm_code rc = backend ? dgm_agents_open_one(a, &server, backend, &agent, err) : DGM_OK;
     (void)user;
     if (backend && !rc && backend->close)
         backend->close(agent);
@@ -169,7 +177,7 @@ static dgm_code serve_start(struct server *s, dgm_err *err)
                              .max_body = (size_t)c->limits.http_body_bytes,
                              .max_connections = (size_t)c->limits.connections,
                              .max_in_flight = (size_t)c->limits.in_flight_bytes};
-    s->agents = dgm_agents_new();
+    s->agents = dgm_agents_new(on_mcp_log, s);
     s->logger = dgm_logger_new(STDERR_FILENO, c->log_level, c->log_format);
     if ((rc = dgm_config_make_state_folder(c, err)) ||
         (rc = dgm_store_open(c->store.p, &s->store, err)) ||
@@ -210,7 +218,8 @@ static dgm_code serve_start(struct server *s, dgm_err *err)
 static void stop(struct server *s)
 {
     if (s->loops)
-        dgm_loops_stop(s->loops);
+        dgm_agents_close_mcp(s->agents);
+    dgm_loops_stop(s->loops);
     if (s->core)
         dgm_core_stop(s->core);
     dgm_store_close(s->store);

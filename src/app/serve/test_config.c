@@ -597,8 +597,10 @@ static void bad_options_name_the_option(void **state)
           "/dev/null: cannot read it: it is not a regular file");
 }
 
-static dgm_code refuse(const dgm_config_agent *agent, void *user, dgm_err *err)
+static dgm_code refuse(const dgm_config *config, const dgm_config_agent *agent, void *user,
+                       dgm_err *err)
 {
+    (void)config;
     (void)user;
     if (!dgm_json_get(agent->settings, DGM_STR("command")))
         return DGM_OK;

@@ -43,7 +43,7 @@ struct job {
     bool settled;                /* a terminal state or a Message was emitted: nothing may follow */
     struct open_text *texts;
     /* output: text */
-    struct exec_tail tail;
+    dgm_program_tail tail;
     bool in_text, owes_newline;
 };
 
@@ -188,7 +188,7 @@ static void on_text(struct job *j, dgm_str line, dgm_line_end end)
 {
     dgm_err err = {0};
     dgm_code rc = DGM_OK;
-    dgm_str text = dgm_exec_clean_text(j->scratch, &j->tail, line, end != DGM_LINE_CUT);
+    dgm_str text = dgm_program_clean_text(j->scratch, &j->tail, line, end != DGM_LINE_CUT);
     /* a newline is emitted with the text that follows it, so that an answer does not end with one */
     if (j->owes_newline)
         text = dgm_arena_printf(j->scratch, "\n%.*s", DGM_P(text));
@@ -225,35 +225,10 @@ static void on_line(void *user, dgm_str line, dgm_line_end end)
     wait_for_room(j);
 }
 
-static void store_error_line(struct job *j, dgm_str line, dgm_line_end end)
-{
-    dgm_buf *b = &j->error_tail;
-    dgm_buf_add_str(b, line);
-    if (end != DGM_LINE_CUT)
-        dgm_buf_add_char(b, '\n');
-    if (b->n > 2 * DGM_MAX_STDERR_TAIL_BYTES) {
-        memmove(b->p, b->p + b->n - DGM_MAX_STDERR_TAIL_BYTES, DGM_MAX_STDERR_TAIL_BYTES);
-        b->n = DGM_MAX_STDERR_TAIL_BYTES;
-    }
-}
-
-/* Whole lines, if there are any. */
-static dgm_str error_tail(const struct job *j)
-{
-    dgm_str s = dgm_buf_str(&j->error_tail);
-    if (s.n > DGM_MAX_STDERR_TAIL_BYTES) {
-        s = (dgm_str){s.p + s.n - DGM_MAX_STDERR_TAIL_BYTES, DGM_MAX_STDERR_TAIL_BYTES};
-        const char *newline = memchr(s.p, '\n', s.n);
-        if (newline && newline + 1 < s.p + s.n)
-            s = (dgm_str){newline + 1, (size_t)(s.p + s.n - newline - 1)};
-    }
-    return dgm_text_trim(s);
-}
-
 static void on_error_line(void *user, dgm_str line, dgm_line_end end)
 {
     struct job *j = user;
-    store_error_line(j, line, end);
+    dgm_program_add_error_line(&j->error_tail, line, end);
     if (++j->n_error_lines < DGM_MAX_STDERR_LINES)
         dgm_run_note(j->run, "stderr: %.*s", (int)(line.n < 900 ? line.n : 900), line.p);
     else if (j->n_error_lines == DGM_MAX_STDERR_LINES)
@@ -281,7 +256,8 @@ static void exec_finish(struct job *j)
     dgm_run *run = j->run;
     dgm_exec_share_leave(j->exec, j->share);
     if (j->fault.n)
-        dgm_run_report(run, &(dgm_run_fault){j->fault, j->fault_detail, error_tail(j)});
+        dgm_run_report(
+            run, &(dgm_run_fault){j->fault, j->fault_detail, dgm_program_errors(&j->error_tail)});
     dgm_buf_done(&j->error_tail);
     dgm_timer_stop(&j->room);
     dgm_timer_close(&j->timeout, on_timeout_closed, j);
@@ -294,12 +270,12 @@ static void on_exit_(void *user, dgm_process_exit how)
     char safe[120], late[160];
     const char *withheld = "";
     j->process = NULL;
-    if (j->exec->withheld.n) /* a program that lacks one of them often fails */
+    if (j->exec->program.withheld.n) /* a program that lacks one of them often fails */
         withheld =
             dgm_arena_printf(
                 j->run->arena,
                 "environment variables that are not passed to it: %s (inherit_env passes them)",
-                j->exec->withheld.p)
+                j->exec->program.withheld.p)
                 .p;
     if (how.signal)
         snprintf(safe, sizeof safe, "the agent was killed by signal %d (%s)", how.signal,
@@ -404,9 +380,9 @@ static void exec_start(void *agent, dgm_run *run)
     }
     struct job *j = dgm_xcalloc(1, sizeof *j);
     dgm_process_options options = {
-        .argv = x->argv,
-        .env = dgm_exec_env_of_run(x, run),
-        .cwd = x->cwd,
+        .argv = x->program.argv,
+        .env = dgm_program_env(&x->program, run->input, (dgm_str){0}, run->arena),
+        .cwd = x->program.cwd,
         .max_line_bytes = x->output == EXEC_TEXT ? DGM_MAX_TEXT_CHUNK_BYTES : DGM_MAX_RECORD_BYTES,
         .grace_ms = ms(x->grace),
     };

@@ -47,7 +47,7 @@ static void put_json(const dgm_run_input *in, dgm_str key, dgm_buf *out)
 void dgm_exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out)
 {
     if (form == EXEC_JSON) {
-        put_json(run->input, dgm_exec_context_key(run->arena, run->input), out);
+        put_json(run->input, dgm_program_context_key(run->arena, run->input), out);
         return;
     }
     dgm_str text = dgm_run_text(run, run->arena);
@@ -128,50 +128,4 @@ dgm_code dgm_exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_s
     *ret_event = *(dgm_event *)frame.object.it;
     clear_minted_ids(v, ret_event);
     return DGM_OK;
-}
-
-/* How many bytes at the end may be the beginning of a character? */
-static size_t cut_off(dgm_str s)
-{
-    for (size_t k = 1; k <= 3 && k <= s.n; k++) {
-        unsigned char c = (unsigned char)s.p[s.n - k];
-        if ((c & 0xc0) == 0x80)
-            continue;
-        size_t want = c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
-        return c < 0xf8 && want > k ? k : 0;
-    }
-    return 0;
-}
-
-dgm_str dgm_exec_clean_text(dgm_arena *a, struct exec_tail *tail, dgm_str bytes, bool last)
-{
-    if (tail->n > 0) {
-        char *p = dgm_arena_alloc_raw(a, tail->n + bytes.n);
-        memcpy(p, tail->p, tail->n);
-        if (bytes.n > 0)
-            memcpy(p + tail->n, bytes.p, bytes.n);
-        bytes = (dgm_str){p, tail->n + bytes.n};
-        tail->n = 0;
-    }
-    if (!last && (tail->n = cut_off(bytes)) > 0) {
-        bytes.n -= tail->n;
-        memcpy(tail->p, bytes.p + bytes.n, tail->n);
-    }
-    size_t bad = dgm_utf8_check(bytes);
-    if (bad == bytes.n)
-        return bytes;
-    static const char replacement[3] = {(char)0xef, (char)0xbf, (char)0xbd};
-    char *p = dgm_arena_alloc_raw(a, 3 * bytes.n), *to = p;
-    while (bytes.n > 0) {
-        memcpy(to, bytes.p, bad);
-        to += bad;
-        bytes = (dgm_str){bytes.p + bad, bytes.n - bad};
-        if (bytes.n == 0)
-            break;
-        memcpy(to, replacement, sizeof replacement);
-        to += sizeof replacement;
-        bytes = (dgm_str){bytes.p + 1, bytes.n - 1};
-        bad = dgm_utf8_check(bytes);
-    }
-    return (dgm_str){p, (size_t)(to - p)};
 }

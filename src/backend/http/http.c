@@ -9,6 +9,7 @@
  */
 #include "backend/http/http_int.h"
 #include "base/limits.h"
+#include "wire/server_error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static dgm_code http_on_event(void *arg, const dgm_event *event)
 
 static dgm_str http_clean_error(void *arg, dgm_arena *a, dgm_str text)
 {
-    return dgm_http_clean_error(((struct http_job *)arg)->agent, a, text);
+    return dgm_remote_clean_error(&((struct http_job *)arg)->agent->remote, a, text);
 }
 
 /* The answer is complete, or it cannot be used; the connection is still open. */
@@ -115,8 +116,8 @@ static void http_note_wrong(struct http_job *j, const dgm_frames_item *item, con
                          is_json && err->at[0] ? ", at " : "", is_json ? err->at : "")
             .p;
     if (!j->detail.n) {
-        dgm_str start = dgm_http_clean_error(j->agent, j->run->arena,
-                                             (dgm_str){text.p, text.n < 200 ? text.n : 200});
+        dgm_str start = dgm_remote_clean_error(&j->agent->remote, j->run->arena,
+                                               (dgm_str){text.p, text.n < 200 ? text.n : 200});
         j->detail = dgm_arena_printf(j->run->arena, "%s, in: %.*s", err->msg, DGM_P(start));
     }
     dgm_timer_start(&j->timer, 0); /* unless this was the last value: see http_on_end */
@@ -145,10 +146,10 @@ static const char *with_own_words(struct http_job *j, const dgm_remote_end *end)
     dgm_arena *a = j->run->arena;
     if (end->end == DGM_FETCH_STOPPED)
         return DGM_SHUTTING_DOWN;
-    dgm_str words = end->status >= 300 ? dgm_http_error_in(a, end->body) : (dgm_str){0};
+    dgm_str words = end->status >= 300 ? dgm_server_error_text(a, end->body) : (dgm_str){0};
     if (!words.n)
         return end->error;
-    words = dgm_http_clean_error(j->agent, a, words);
+    words = dgm_remote_clean_error(&j->agent->remote, a, words);
     return dgm_arena_printf(a, "%s: %.*s", end->error, DGM_P(words)).p;
 }
 

@@ -1,4 +1,4 @@
-/* backend/http/http_config.c - the settings of an http agent, and what callers may read of its errors. */
+/* backend/http/http_config.c - the settings of an http agent. */
 #include "backend/http/http_int.h"
 #include "base/limits.h"
 #include "wire/formats.h"
@@ -6,9 +6,6 @@
 #include <stdlib.h>
 
 #define FORMATS "ag-ui|ag-ui-0|openai-chat|openai-responses|ai-sdk|a2a-1.0|a2a-0.3"
-#define MAX_ERROR_TEXT ((size_t)1000)
-#define MIN_TOKEN_BYTES 4
-#define MIN_SECRET_BYTES 8 /* shorter values of other headers (`2`, `prod`) are not credentials */
 
 #define AT(member) offsetof(struct http_agent, member)
 
@@ -55,56 +52,4 @@ dgm_code dgm_http_open(const dgm_json *config, const dgm_agent_options *options,
 void dgm_http_close(void *agent)
 {
     dgm_arena_free(((struct http_agent *)agent)->arena);
-}
-
-/* ---- errors ----------------------------------------------------------------------------------------------------- */
-
-static void hide(char *text, dgm_str secret, size_t min_bytes)
-{
-    if (secret.n < min_bytes)
-        return;
-    for (char *at = text; (at = strstr(at, secret.p)); at += secret.n)
-        memset(at, '*', secret.n);
-}
-
-dgm_str dgm_http_clean_error(const struct http_agent *x, dgm_arena *a, dgm_str text)
-{
-    dgm_str all = dgm_text_trim(text);
-    char *p = dgm_arena_alloc_raw(a, all.n + 1);
-    for (size_t i = 0; i < all.n; i++)
-        p[i] = (unsigned char)all.p[i] < ' ' || all.p[i] == 0x7f ? ' ' : all.p[i];
-    p[all.n] = '\0';
-    for (size_t i = 0; i < x->remote.n_headers; i++) {
-        dgm_str value = x->remote.all_headers[i].value;
-        bool is_token = x->remote.has_token && i + 1 == x->remote.n_headers;
-        size_t min_bytes = is_token ? MIN_TOKEN_BYTES : MIN_SECRET_BYTES;
-        const char *word = memchr(value.p, ' ', value.n); /* behind `Bearer` */
-        hide(p, value, min_bytes);
-        if (word)
-            hide(p, (dgm_str){word + 1, value.n - (size_t)(word + 1 - value.p)}, min_bytes);
-    }
-    size_t n = all.n;
-    if (n <= MAX_ERROR_TEXT)
-        return (dgm_str){p, n};
-    n = MAX_ERROR_TEXT;
-    while (n && ((unsigned char)p[n] & 0xc0) == 0x80) /* not within a character */
-        n--;
-    return dgm_arena_printf(a, "%.*s...", (int)n, p);
-}
-
-/* {"error":{"message"}}, {"error":"text"}, {"message"}, {"detail":"text"}, {"detail":[{"msg"}]}, {"errorText"} */
-dgm_str dgm_http_error_in(dgm_arena *a, dgm_str body)
-{
-    static const char *const names[] = {"message", "detail", "error", "errorText", "title"};
-    yyjson_val *v = NULL;
-    if (!body.n || dgm_json_read(a, body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL))
-        return (dgm_str){0};
-    yyjson_val *error = dgm_json_get(v, DGM_STR("error"));
-    yyjson_val *from = yyjson_is_obj(error) ? error : v;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        dgm_str text = dgm_json_str_member(from, names[i]);
-        if (text.n)
-            return text;
-    }
-    return dgm_json_str_member(yyjson_arr_get_first(dgm_json_get(v, DGM_STR("detail"))), "msg");
 }

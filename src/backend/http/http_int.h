@@ -20,8 +20,3 @@ extern const dgm_setting dgm_http_settings[];
 dgm_code dgm_http_open(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
                        dgm_err *err);
 void dgm_http_close(void *agent);
-
-/* The service's own words about an error: one line, not too long, without a credential of the settings. In the arena. */
-dgm_str dgm_http_clean_error(const struct http_agent *x, dgm_arena *a, dgm_str text);
-/* The words in the body of an answer with an error status; absent if the body has no words. */
-dgm_str dgm_http_error_in(dgm_arena *a, dgm_str body);

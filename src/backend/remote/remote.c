@@ -2,6 +2,7 @@
 #include "backend/remote/remote.h"
 
 #include "base/limits.h"
+#include "wire/model_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,10 @@
 #define FULL_MS 5          /* how soon we look again whether the log has room */
 #define MAX_RETRY_AFTER 60 /* seconds */
 #define MAX_ERROR_BYTES ((size_t)64 << 10)
+#define MAX_ERROR_TEXT ((size_t)1000)
+#define MIN_TOKEN_BYTES 4
+#define MIN_SECRET_BYTES 8 /* shorter values of other headers (`2`, `prod`) are not credentials */
+#define MAX_SECRET_BYTES 4096 /* of a key in a file: the keys of all providers are shorter */
 
 /* ---- settings --------------------------------------------------------------------------------------------------------- */
 
@@ -51,14 +56,44 @@ static dgm_code expand(dgm_arena *a, dgm_str value, dgm_str *ret_value, dgm_err 
     return rc;
 }
 
+static const char *remote_setting(const char *own, const char *usual)
+{
+    return own ? own : usual;
+}
+
+/* The first line of a file; absent: it cannot be read, or it is empty. */
+static dgm_str read_secret_file(dgm_arena *a, const char *path)
+{
+    char line[MAX_SECRET_BYTES + 2];
+    FILE *f = fopen(path, "re");
+    char *got = f ? fgets(line, sizeof line, f) : NULL;
+    if (f)
+        fclose(f);
+    dgm_str text = got ? dgm_arena_dup(a, dgm_text_trim(dgm_str_from(line))) : (dgm_str){0};
+    explicit_bzero(line, sizeof line);
+    return text;
+}
+
 static dgm_code read_token(dgm_remote *r, dgm_arena *a, dgm_err *err)
 {
-    if (!r->token_env.n)
+    const char *token = r->token_env.n ? getenv(r->token_env.p) : NULL;
+    if (r->token_env.n && (!token || !*token))
+        return dgm_fail(
+            err, DGM_BAD_PARAMS,
+            DGM_AT(NULL, dgm_str_from(remote_setting(r->token_env_setting, "token_env"))),
+            "the environment variable %s is not set", r->token_env.p);
+    if (r->token_file.n) {
+        const char *setting = remote_setting(r->token_file_setting, "token_file");
+        dgm_str secret = read_secret_file(a, r->token_file.p);
+        if (token)
+            return remote_fail(err, setting, "the key is set twice: remove one of them");
+        if (!secret.n || secret.n > MAX_SECRET_BYTES)
+            return remote_fail(err, setting,
+                               "the file cannot be read, or its first line is empty or too long");
+        token = secret.p;
+    }
+    if (!token)
         return DGM_OK;
-    const char *token = getenv(r->token_env.p);
-    if (!token || !*token)
-        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "token_env"),
-                        "the environment variable %s is not set", r->token_env.p);
     dgm_str name = r->token_header.n ? r->token_header : DGM_STR("Authorization");
     bool bearer =
         name.n == 13 && strncasecmp(name.p, "Authorization", 13) == 0 && !strchr(token, ' ');
@@ -98,12 +133,12 @@ dgm_code dgm_remote_open(dgm_remote *r, const dgm_agent_options *options, dgm_ar
 {
     if (options)
         r->allowed = options->outbound_allow;
-    dgm_str *texts[] = {&r->url,         &r->token_env,  &r->token_header, &r->ca_file,
-                        &r->client_cert, &r->client_key, &r->proxy};
+    dgm_str *texts[] = {&r->url,     &r->token_env,   &r->token_file, &r->token_header,
+                        &r->ca_file, &r->client_cert, &r->client_key, &r->proxy};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         *texts[i] = dgm_arena_dup(a, *texts[i]);
     if (!dgm_url_is_same_origin(r->url.p, r->url.p))
-        return remote_fail(err, "url",
+        return remote_fail(err, remote_setting(r->url_setting, "url"),
                            "it is not an http or https URL, as in https://agent.example.com/run");
     const struct {
         const char *name;
@@ -115,6 +150,41 @@ dgm_code dgm_remote_open(dgm_remote *r, const dgm_agent_options *options, dgm_ar
             return remote_fail(err, files[i].name, "the file cannot be read");
     }
     return read_headers(r, a, err);
+}
+
+/* ---- errors ----------------------------------------------------------------------------------------------------------- */
+
+static void hide_secret(char *text, dgm_str secret, size_t min_bytes)
+{
+    if (secret.n < min_bytes)
+        return;
+    for (char *at = text; (at = strstr(at, secret.p)); at += secret.n)
+        memset(at, '*', secret.n);
+}
+
+dgm_str dgm_remote_clean_error(const dgm_remote *r, dgm_arena *a, dgm_str text)
+{
+    dgm_str all = dgm_text_trim(text);
+    char *p = dgm_arena_alloc_raw(a, all.n + 1);
+    for (size_t i = 0; i < all.n; i++)
+        p[i] = (unsigned char)all.p[i] < ' ' || all.p[i] == 0x7f ? ' ' : all.p[i];
+    p[all.n] = '\0';
+    for (size_t i = 0; i < r->n_headers; i++) {
+        dgm_str value = r->all_headers[i].value;
+        bool is_token = r->has_token && i + 1 == r->n_headers;
+        size_t min_bytes = is_token ? MIN_TOKEN_BYTES : MIN_SECRET_BYTES;
+        const char *word = memchr(value.p, ' ', value.n); /* behind `Bearer` */
+        hide_secret(p, value, min_bytes);
+        if (word)
+            hide_secret(p, (dgm_str){word + 1, value.n - (size_t)(word + 1 - value.p)}, min_bytes);
+    }
+    size_t n = all.n;
+    if (n <= MAX_ERROR_TEXT)
+        return (dgm_str){p, n};
+    n = MAX_ERROR_TEXT;
+    while (n && ((unsigned char)p[n] & 0xc0) == 0x80) /* not within a character */
+        n--;
+    return dgm_arena_printf(a, "%.*s...", (int)n, p);
 }
 
 /* ---- one call ------------------------------------------------------------------------------------------------------------ */
@@ -251,9 +321,8 @@ static void remote_on_head(void *user, const dgm_fetch_head *head)
     c->status = head->status;
     c->is_stream = type.n == 17 && strncasecmp(type.p, "text/event-stream", 17) == 0;
     c->is_error = head->status < 200 || head->status > 299;
-    c->retry_after = after.n && after.n < 6 && after.p[0] >= '0' && after.p[0] <= '9'
-                         ? strtod(after.p, NULL)
-                         : -1;
+    int64_t wait_ms = dgm_model_retry_after(after, (dgm_str){0}, dgm_loop_unix_ms());
+    c->retry_after = wait_ms < 0 ? -1 : (double)wait_ms / 1000;
     if (c->handler.on_head)
         c->handler.on_head(c->handler.user, head);
     if (c->canceled || c->is_error || is_json || c->is_stream || head->status == 204)

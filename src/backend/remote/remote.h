@@ -14,11 +14,13 @@
 /* Where a service is and how long it may take. First in the settings of a type, see DGM_REMOTE_SETTINGS. */
 typedef struct dgm_remote {
     dgm_str url;
-    dgm_str token_env, token_header;
+    dgm_str token_env, token_file, token_header; /* one of env and file */
     const dgm_json *headers;
     dgm_str ca_file, client_cert, client_key, proxy;
     double connect_timeout, answer_timeout, silence_timeout, timeout;
     int64_t retries;
+    /* The names of the settings in errors; NULL: url, token_env, token_file. */
+    const char *url_setting, *token_env_setting, *token_file_setting;
     /* filled by dgm_remote_open */
     dgm_fetch_header *all_headers;   /* also the credential */
     size_t n_headers, n_credentials; /* the credentials are the last ones */
@@ -32,24 +34,25 @@ typedef struct dgm_remote {
         .retries = 3                                                                               \
     }
 
-/* Rows for the table of a type whose settings have this member. */
-#define DGM_REMOTE_SETTINGS(T, r)                                                                  \
-    {"url", DGM_SETTING_STR, offsetof(T, r.url), .required = true,                                 \
-     .about = "where it is: an http or https URL"},                                                \
-        {"token_env", DGM_SETTING_STR, offsetof(T, r.token_env), .def = "",                        \
-         .about = "the environment variable that has its bearer token or API key"},                \
-        {"token_header", DGM_SETTING_STR, offsetof(T, r.token_header), .def = "Authorization",     \
-         .about = "the header that the token is sent in; in `Authorization` it follows `Bearer`"}, \
-        {"headers", DGM_SETTING_ENV, offsetof(T, r.headers), .def = "{}",                          \
-         .about = "further headers of every request: `Name: value`. `${NAME}` in a value is an "   \
-                  "environment variable"},                                                         \
-        {"connect_timeout",                                                                        \
-         DGM_SETTING_NUMBER,                                                                       \
-         offsetof(T, r.connect_timeout),                                                           \
-         .min = 0.01,                                                                              \
-         .max = 600,                                                                               \
-         .def = "10",                                                                              \
-         .about = "seconds until there must be a connection"},                                     \
+/* Rows for the table of a type whose settings have this member: DGM_REMOTE_SETTINGS, or the groups of it that fit. */
+#define DGM_REMOTE_HEADER_SETTINGS(T, r)                                                           \
+    {"token_header", DGM_SETTING_STR, offsetof(T, r.token_header), .def = "Authorization",         \
+     .about = "the header that the token is sent in; in `Authorization` it follows `Bearer`"},     \
+    {                                                                                              \
+        "headers", DGM_SETTING_ENV, offsetof(T, r.headers),                                        \
+            .def = "{}",                                                                           \
+            .about =                                                                               \
+                "further headers of every request: `Name: value`. `${NAME}` in a value is an "     \
+                "environment variable"                                                             \
+    }
+#define DGM_REMOTE_TIME_SETTINGS(T, r)                                                             \
+    {"connect_timeout",                                                                            \
+     DGM_SETTING_NUMBER,                                                                           \
+     offsetof(T, r.connect_timeout),                                                               \
+     .min = 0.01,                                                                                  \
+     .max = 600,                                                                                   \
+     .def = "10",                                                                                  \
+     .about = "seconds until there must be a connection"},                                         \
         {"answer_timeout",                                                                         \
          DGM_SETTING_NUMBER,                                                                       \
          offsetof(T, r.answer_timeout),                                                            \
@@ -64,22 +67,14 @@ typedef struct dgm_remote {
          .max = 86400,                                                                             \
          .def = "300",                                                                             \
          .about = "seconds that may pass without a byte of its answer"},                           \
-        {"timeout",                                                                                \
-         DGM_SETTING_NUMBER,                                                                       \
-         offsetof(T, r.timeout),                                                                   \
-         .min = 0.01,                                                                              \
-         .max = 604800,                                                                            \
-         .def = "3600",                                                                            \
-         .about = "seconds that one answer may take in all"},                                      \
-        {"retries",                                                                                \
-         DGM_SETTING_INT,                                                                          \
-         offsetof(T, r.retries),                                                                   \
-         .max = 10,                                                                                \
-         .def = "3",                                                                               \
-         .about = "how often a request is repeated that was answered with 429 or 503 and a "       \
-                  "`Retry-After` of 60 seconds at most"},                                          \
-        {"ca_file", DGM_SETTING_STR, offsetof(T, r.ca_file), .def = "the machine's certificates",  \
-         .about = "certificates (PEM) to trust instead"},                                          \
+    {                                                                                              \
+        "timeout", DGM_SETTING_NUMBER, offsetof(T, r.timeout),                                     \
+            .min = 0.01, .max = 604800, .def = "3600",                                             \
+            .about = "seconds that one answer may take in all"                                     \
+    }
+#define DGM_REMOTE_TLS_SETTINGS(T, r)                                                              \
+    {"ca_file", DGM_SETTING_STR, offsetof(T, r.ca_file), .def = "the machine's certificates",      \
+     .about = "certificates (PEM) to trust instead"},                                              \
         {"client_cert", DGM_SETTING_STR, offsetof(T, r.client_cert), .def = "",                    \
          .about = "a certificate (PEM) that is shown to it"},                                      \
         {"client_key", DGM_SETTING_STR, offsetof(T, r.client_key), .def = "",                      \
@@ -88,11 +83,28 @@ typedef struct dgm_remote {
         "proxy", DGM_SETTING_STR, offsetof(T, r.proxy),                                            \
             .def = "", .about = "the URL of an HTTP proxy; those of the environment are not used"  \
     }
+#define DGM_REMOTE_SETTINGS(T, r)                                                                  \
+    {"url", DGM_SETTING_STR, offsetof(T, r.url), .required = true,                                 \
+     .about = "where it is: an http or https URL"},                                                \
+        {"token_env", DGM_SETTING_STR, offsetof(T, r.token_env), .def = "",                        \
+         .about = "the environment variable that has its bearer token or API key"},                \
+        DGM_REMOTE_HEADER_SETTINGS(T, r), DGM_REMOTE_TIME_SETTINGS(T, r),                          \
+        {"retries",                                                                                \
+         DGM_SETTING_INT,                                                                          \
+         offsetof(T, r.retries),                                                                   \
+         .max = 10,                                                                                \
+         .def = "3",                                                                               \
+         .about = "how often a request is repeated that was answered with 429 or 503 and a "       \
+                  "`Retry-After` of 60 seconds at most"},                                          \
+        DGM_REMOTE_TLS_SETTINGS(T, r)
 
 /* After dgm_settings_read: copies the texts into the arena, reads the credential, checks URL and files. options: NULL is
  * allowed. */
 dgm_code dgm_remote_open(dgm_remote *r, const dgm_agent_options *options, dgm_arena *a,
                          dgm_err *err);
+
+/* A server's own words about an error: one line, not too long, without a credential of the settings. In the arena. */
+dgm_str dgm_remote_clean_error(const dgm_remote *r, dgm_arena *a, dgm_str text);
 
 /* ---- one call ------------------------------------------------------------------------------------------------------- */
 

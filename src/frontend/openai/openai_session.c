@@ -1,6 +1,7 @@
 /* frontend/openai/openai_session.c - which conversation a request goes on with. */
 #include "frontend/openai/openai_session.h"
 #include "model/guard.h"
+#include "wire/model_call.h"
 
 #define MAX_KEY 512 /* bytes: what OpenAI allows a value of metadata */
 
@@ -67,7 +68,8 @@ const dgm_json *dgm_openai_metadata(dgm_arena *a, const yyjson_val *body,
 {
     yyjson_val *metadata = dgm_json_get(body, DGM_STR("metadata")), *key, *value;
     yyjson_val *choice = dgm_json_get(body, DGM_STR("tool_choice"));
-    dgm_member *list = dgm_new_n(a, dgm_member, yyjson_obj_size(metadata) + 2);
+    const dgm_json *parameters = dgm_model_parameters(a, body);
+    dgm_member *list = dgm_new_n(a, dgm_member, yyjson_obj_size(metadata) + 3);
     size_t i, max, n = 0;
     yyjson_obj_foreach (metadata, i, max, key, value) {
         if (!yyjson_is_null(value) && is_for_agent(dgm_json_str(key), marks))
@@ -77,5 +79,7 @@ const dgm_json *dgm_openai_metadata(dgm_arena *a, const yyjson_val *body,
         list[n++] = (dgm_member){DGM_STR(DGM_META_TOOL_CHOICE), choice};
     if (form->json)
         list[n++] = (dgm_member){DGM_STR(DGM_META_RESPONSE_FORMAT), form->format};
+    if (parameters)
+        list[n++] = (dgm_member){DGM_STR(DGM_META_PARAMETERS), parameters};
     return n ? dgm_json_object(a, list, n) : NULL;
 }

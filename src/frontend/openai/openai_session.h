@@ -14,7 +14,7 @@
 dgm_code dgm_openai_session(const dgm_http_request *r, const yyjson_val *metadata, dgm_str *ret_key,
                             dgm_err *err);
 /* Metadata of the request for the agent: that of the caller, without members that say where the request goes and without
- * names with our prefixes; tool_choice; the format of JSON output. NULL: none. marks: members that our own answers have
+ * names with our prefixes; tool_choice; the format of JSON output; parameters of models. NULL: none. marks: members that our own answers have
  * (a2a_...) are left out, too. */
 const dgm_json *dgm_openai_metadata(dgm_arena *a, const yyjson_val *body,
                                     const dgm_output_form *form, bool marks);

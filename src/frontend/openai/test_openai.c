@@ -258,6 +258,8 @@ static void metadata_comes_after_headers(void **state)
     check_metadata("{\"metadata\":{\"topic\":\"x\",\"a2a_k\":\"y\"}}", false,
                    "{\"topic\":\"x\",\"a2a_k\":\"y\"}");
     check_metadata("{\"metadata\":{\"topic\":\"x\",\"a2a_k\":\"y\"}}", true, "{\"topic\":\"x\"}");
+    check_metadata("{\"temperature\":0.5,\"user\":\"u\",\"n\":1}", false,
+                   "{\"dragoman:parameters\":{\"temperature\":0.5}}");
 }
 
 static void keys_that_could_not_be_returned(void **state)

@@ -168,8 +168,10 @@ static void turn_stream_record(struct turn_stream *g, const dgm_record *r)
     const dgm_internal *internal = event.kind == DGM_EVENT_INTERNAL ? event.internal : NULL;
     bool is_callers = !rc && internal && internal->kind == DGM_INTERNAL_MESSAGE &&
                       internal->message && internal->message->role == DGM_ROLE_USER;
-    if (is_callers) /* the message that starts a later turn: most frontends leave it out */
+    if (is_callers) { /* the message that starts a later turn: most frontends leave it out */
         event = (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = internal->message};
+        dgm_stream_set_turn(g->stream, r->head.turn);
+    }
     if (!rc && event.kind == DGM_EVENT_TASK && g->t.say_caller)
         dgm_turn_drop_transcripts(event.task);
     if (!rc && (!is_callers || g->t.say_caller))

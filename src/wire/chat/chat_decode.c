@@ -115,7 +115,8 @@ static void chat_decode_begin(dgm_chat_decoder *d, yyjson_val *v)
 static void maybe_begin_anew(dgm_chat_decoder *d, yyjson_val *v)
 {
     dgm_str id = text_member(v, "id");
-    if (!d->begun || !id.n || dgm_str_eq(id, d->run_id) || !(d->finish.n || d->done || d->failed))
+    if (d->params.one_run || !d->begun || !id.n || dgm_str_eq(id, d->run_id) ||
+        !(d->finish.n || d->done || d->failed))
         return;
     if (!yyjson_arr_size(chat_decode_member(v, "choices")))
         return;
@@ -335,7 +336,11 @@ static void chat_decode_feed(dgm_chat_decoder *d, yyjson_val *v)
 {
     yyjson_val *choices = chat_decode_member(v, "choices"), *usage = chat_decode_member(v, "usage");
     dgm_str state;
+    if (!usage) /* Groq */
+        usage = chat_decode_member(chat_decode_member(v, "x_groq"), "usage");
     maybe_begin_anew(d, v);
+    if (!d->failed && yyjson_is_obj(usage)) /* an error may be in the same chunk */
+        dgm_chat_read_usage(d, usage);
     if (d->failed || read_error(d, v))
         return;
     if (!choices && !usage) {
@@ -346,8 +351,6 @@ static void chat_decode_feed(dgm_chat_decoder *d, yyjson_val *v)
     if (yyjson_arr_size(choices) || (choices && !yyjson_is_arr(choices)))
         chat_decode_begin(d, v);
     read_choices(d, choices, DGM_AT_LIT(NULL, "choices"));
-    if (yyjson_is_obj(usage))
-        dgm_chat_read_usage(d, usage);
     if ((state = text_member(chat_decode_member(v, "a2a"), "state")).n)
         d->state = dgm_arena_dup(d->arena, state);
 }

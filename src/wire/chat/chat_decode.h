@@ -12,7 +12,9 @@ struct chat_read_call {
     dgm_str id;            /* as we emit it: no two calls have the same */
     dgm_buf text;          /* of its arguments, so far */
     bool started;          /* TOOL_CALL_START was given */
-    bool holding;          /* `{}` was read and not passed on: the next arguments may replace it */
+    const dgm_extra
+        *extra;   /* for the event that ends it: its type, members to send back; NULL: none */
+    bool holding; /* `{}` was read and not passed on: the next arguments may replace it */
 };
 
 typedef struct dgm_chat_decoder {

@@ -15,6 +15,8 @@ struct piece {
     bool has_index;
     int64_t index;
     dgm_str id, name, arguments;
+    yyjson_val *value; /* the call */
+    bool is_custom;
 };
 
 static struct chat_read_call *by_id(dgm_chat_decoder *d, dgm_str id)
@@ -89,6 +91,13 @@ static void chat_emit_arguments(dgm_chat_decoder *d, const struct chat_read_call
     dgm_chat_out(d, &e);
 }
 
+/* For servers that leave ids out, and may have the same id for every completion. */
+static dgm_str make_call_id(dgm_chat_decoder *d)
+{
+    dgm_str id = dgm_mint_id(&d->params.mint, d->arena);
+    return dgm_arena_printf(d->arena, "call_%.8s%.4s%.4s", id.p, id.p + 9, id.p + 24);
+}
+
 /* As soon as it has a name. What came before the name follows. */
 static void maybe_start(dgm_chat_decoder *d, struct chat_read_call *c)
 {
@@ -97,7 +106,9 @@ static void maybe_start(dgm_chat_decoder *d, struct chat_read_call *c)
         return;
     c->id = c->sent_id;
     while (!c->id.n || is_taken(d, c->id)) /* some servers number all calls alike */
-        c->id = dgm_arena_printf(d->arena, "%.*s-c%zu", DGM_P(d->run_id), ++d->n_ids);
+        c->id = d->params.one_run
+                    ? make_call_id(d)
+                    : dgm_arena_printf(d->arena, "%.*s-c%zu", DGM_P(d->run_id), ++d->n_ids);
     c->started = true;
     e.call.tool_call_id = c->id;
     e.call.name = c->name;
@@ -159,6 +170,33 @@ static void chat_decode_add_arguments(dgm_chat_decoder *d, struct chat_read_call
         chat_emit_arguments(d, c, text);
 }
 
+/* Members that only the server understands. Whoever sends the call back to it sends them, too: Gemini's signature of its
+ * thoughts, and the same behind LiteLLM. */
+static void chat_decode_read_extra(dgm_chat_decoder *d, struct chat_read_call *c,
+                                   const struct piece *p)
+{
+    static const char *const names[] = {"extra_content", "provider_specific_fields"};
+    dgm_extra *x = (dgm_extra *)(uintptr_t)c->extra; /* made here */
+    dgm_member found[3];
+    size_t n = 0;
+    if (p->is_custom && !x)
+        found[n++] =
+            (dgm_member){DGM_STR("type"), dgm_json_make_string(d->arena, DGM_STR("custom"))};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        yyjson_val *v = dgm_json_non_null(p->value, names[i]);
+        if (v && (!x || x->n < 4))
+            found[n++] = (dgm_member){dgm_str_from(names[i]), dgm_json_copy(d->arena, v)};
+    }
+    if (n && !x) {
+        c->extra = x = dgm_new(d->arena, dgm_extra);
+        x->format = DGM_FORMAT_CHAT;
+    }
+    for (size_t i = 0; i < n; i++) {
+        x->at = dgm_list_grow(d->arena, x->at, x->n, sizeof *x->at);
+        x->at[x->n++] = found[i];
+    }
+}
+
 static void chat_decode_add_piece(dgm_chat_decoder *d, const struct piece *p)
 {
     struct chat_read_call *c = chat_decode_find(d, p);
@@ -169,6 +207,7 @@ static void chat_decode_add_piece(dgm_chat_decoder *d, const struct piece *p)
         c->sent_id = dgm_arena_dup(d->arena, p->id);
     if (!c->name.n && p->name.n)
         c->name = dgm_arena_dup(d->arena, p->name);
+    chat_decode_read_extra(d, c, p);
     maybe_start(d, c);
     chat_decode_add_arguments(d, c, p->arguments);
 }
@@ -199,7 +238,7 @@ static void chat_decode_read_call(dgm_chat_decoder *d, yyjson_val *v, const dgm_
         dgm_chat_bad(d, at, v, "an object (a tool call)");
         return;
     }
-    struct piece p = {.id = text_member(v, "id")};
+    struct piece p = {.id = text_member(v, "id"), .value = v};
     if (index && !yyjson_is_null(index)) {
         p.has_index = dgm_json_int(index, &p.index);
         if (!p.has_index) {
@@ -213,6 +252,7 @@ static void chat_decode_read_call(dgm_chat_decoder *d, yyjson_val *v, const dgm_
     } else if (yyjson_is_obj(custom)) {
         p.name = text_member(custom, "name");
         p.arguments = text_member(custom, "input");
+        p.is_custom = true;
     } else if (function && !yyjson_is_null(function)) {
         dgm_chat_bad(d, DGM_AT_LIT(at, "function"), function, "an object");
         return;
@@ -260,7 +300,7 @@ bool dgm_chat_end_calls(dgm_chat_decoder *d)
     bool named = true;
     for (size_t i = 0; i < d->n_calls; i++) {
         struct chat_read_call *c = &d->calls[i];
-        dgm_canon_event e = {.kind = DGM_CANON_TOOL_CALL_END};
+        dgm_canon_event e = {.kind = DGM_CANON_TOOL_CALL_END, .extra = c->extra};
         named &= c->started;
         if (!c->started)
             continue;

@@ -148,7 +148,7 @@ void dgm_chat_finish_run(dgm_chat_decoder *d)
                          DGM_STR("invalid_tool_call"));
     else if (silent && d->refusal.n)
         chat_emit_failed(d, dgm_buf_str(&d->refusal), DGM_STR("rejected"));
-    else if (silent && filtered)
+    else if (silent && filtered && !d->params.one_run)
         chat_emit_failed(d, DGM_STR("The answer was withheld by a content filter"),
                          DGM_STR("rejected"));
     else if (dgm_str_is(d->finish, "length") && dgm_chat_is_cut(d))

@@ -133,6 +133,16 @@ static void keep_error(decoder *d, yyjson_val *v)
     d->error_code = code.n ? dgm_arena_dup(d->arena, code) : (dgm_str){0};
 }
 
+/* The kind of item that an event is about. */
+static enum responses_in_kind kind_of_event(enum what what)
+{
+    if (what >= TEXT_DELTA && what <= REFUSAL_DONE)
+        return RESPONSES_IN_MESSAGE;
+    if (what == ARGUMENTS_DELTA || what == ARGUMENTS_DONE)
+        return RESPONSES_IN_CALL;
+    return what == PART ? RESPONSES_IN_OTHER : RESPONSES_IN_REASONING;
+}
+
 static void item_event(decoder *d, enum what what, yyjson_val *v)
 {
     yyjson_val *object = dgm_json_get(v, DGM_STR("item")),
@@ -140,8 +150,11 @@ static void item_event(decoder *d, enum what what, yyjson_val *v)
     yyjson_val *part = dgm_json_get(v, DGM_STR("content_index"));
     yyjson_val *summary = dgm_json_get(v, DGM_STR("summary_index"));
     bool of_item = what == ITEM_ADDED || what == ITEM_DONE;
-    item *it = of_item ? dgm_responses_in_item(d, object, index)
-                       : dgm_responses_in_find(d, dgm_json_get(v, DGM_STR("item_id")), index);
+    item *it = of_item ? dgm_responses_in_item(d, object, index,
+                                               what == ITEM_ADDED ? RESPONSES_IN_STARTS
+                                                                  : RESPONSES_IN_GOES_ON)
+                       : dgm_responses_in_find(d, dgm_json_get(v, DGM_STR("item_id")), index,
+                                               kind_of_event(what), RESPONSES_IN_GOES_ON);
     if (!it)
         return;
     switch (what) {

@@ -44,7 +44,20 @@ static dgm_str index_key(decoder *d, yyjson_val *index)
     return dgm_arena_printf(d->r->arena, "#%lld", (long long)n);
 }
 
-item *dgm_responses_in_find(decoder *d, yyjson_val *id, yyjson_val *index)
+/* Can an event about an item of this kind, with an id that is not known, be about `it`, which has the same index? */
+static bool is_same_item(const item *it, enum responses_in_kind kind, enum responses_in_place place)
+{
+    if (!it->wire_id.n)
+        return true;
+    if (place == RESPONSES_IN_STARTS || (place == RESPONSES_IN_GOES_ON && it->done))
+        return false;
+    bool is_call = it->kind == RESPONSES_IN_CALL || it->kind == RESPONSES_IN_MCP;
+    return it->kind == kind || (kind == RESPONSES_IN_CALL && is_call) ||
+           (kind == RESPONSES_IN_OTHER && place == RESPONSES_IN_GOES_ON);
+}
+
+item *dgm_responses_in_find(decoder *d, yyjson_val *id, yyjson_val *index,
+                            enum responses_in_kind kind, enum responses_in_place place)
 {
     dgm_str wire_id = yyjson_is_str(id) ? dgm_json_str(id) : (dgm_str){0};
     if (d->rc)
@@ -55,7 +68,7 @@ item *dgm_responses_in_find(decoder *d, yyjson_val *id, yyjson_val *index)
     size_t *known = key.n ? dgm_map_get(&d->ids, key) : NULL;
     if (!known && wire_id.n && (key = index_key(d, index)).n) {
         known = dgm_map_get(&d->ids, key); /* the index alone is right at some servers */
-        if (known && d->items[*known].wire_id.n)
+        if (known && !is_same_item(&d->items[*known], kind, place))
             known = NULL;
     }
     if (known) {
@@ -73,11 +86,6 @@ item *dgm_responses_in_find(decoder *d, yyjson_val *id, yyjson_val *index)
     if (key.n)
         dgm_map_put(&d->ids, dgm_arena_dup(d->arena, key), d->last);
     return it;
-}
-
-item *dgm_responses_in_item(decoder *d, yyjson_val *v, yyjson_val *index)
-{
-    return dgm_responses_in_find(d, dgm_json_get(v, DGM_STR("id")), index);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------------------------- */
@@ -136,12 +144,44 @@ static void begin_call(decoder *d, item *it, yyjson_val *v, bool mcp)
     e.call.name = name;
     e.call.parent_message_id = d->parent;
     it->open = it->was_started = d->said_anything = true;
+    dgm_member type = {DGM_STR("type"), dgm_json_get(v, DGM_STR("type"))};
+    dgm_extra custom = {DGM_FORMAT_RESPONSES, &type, 1};
+    if (dgm_str_is(responses_in_text_of(v, "type"), "custom_tool_call"))
+        e.extra = &custom;
     dgm_responses_in_out(d, &e);
 }
 
 static bool is_call(dgm_str type)
 {
     return dgm_str_is(type, "function_call") || dgm_str_is(type, "custom_tool_call");
+}
+
+static enum responses_in_kind kind_of(yyjson_val *v)
+{
+    dgm_str type = responses_in_text_of(v, "type");
+    return dgm_str_is(type, "message")     ? RESPONSES_IN_MESSAGE
+           : dgm_str_is(type, "reasoning") ? RESPONSES_IN_REASONING
+           : is_call(type)                 ? RESPONSES_IN_CALL
+           : dgm_str_is(type, "mcp_call")  ? RESPONSES_IN_MCP
+                                           : RESPONSES_IN_OTHER;
+}
+
+item *dgm_responses_in_item(decoder *d, yyjson_val *v, yyjson_val *index,
+                            enum responses_in_place place)
+{
+    enum responses_in_kind kind = kind_of(v);
+    item *it;
+    if (kind ==
+        RESPONSES_IN_OTHER) /* nothing of it was emitted: it is enough that it is complete */
+        place = RESPONSES_IN_STARTS;
+    it = dgm_responses_in_find(d, dgm_json_get(v, DGM_STR("id")), index, kind, place);
+    dgm_str call_id = responses_in_text_of(v, "call_id");
+    bool is_other_call = it && kind == RESPONSES_IN_CALL && it->was_started && call_id.n &&
+                         !dgm_str_eq(it->id, call_id);
+    if (is_other_call && place == RESPONSES_IN_RESPONSE && it->done)
+        it = dgm_responses_in_find(d, dgm_json_get(v, DGM_STR("id")), index, kind,
+                                   RESPONSES_IN_STARTS);
+    return it;
 }
 
 void dgm_responses_in_begin(decoder *d, item *it, yyjson_val *v)

@@ -67,11 +67,18 @@ struct responses_decoder {
 /* Whatever goes wrong is remembered in rc; from then on nothing is given. */
 void dgm_responses_in_out(struct responses_decoder *d, dgm_canon_event *event);
 
-/* The item that an event or a response speaks of; made when it is new. NULL: rc says why. */
+/* The item that an event or a response is about; created if it is new. NULL: rc says why. An id that is not known may be
+ * another id of the item with this index: some servers send another one with each event. */
+enum responses_in_place {
+    RESPONSES_IN_STARTS,   /* output_item.added: another id is another item */
+    RESPONSES_IN_GOES_ON,  /* an event: the item is of this kind and not complete */
+    RESPONSES_IN_RESPONSE, /* the list of all items: the item is of this kind */
+};
 struct responses_in_item *dgm_responses_in_find(struct responses_decoder *d, yyjson_val *id,
-                                                yyjson_val *index);
+                                                yyjson_val *index, enum responses_in_kind kind,
+                                                enum responses_in_place place);
 struct responses_in_item *dgm_responses_in_item(struct responses_decoder *d, yyjson_val *item,
-                                                yyjson_val *index);
+                                                yyjson_val *index, enum responses_in_place place);
 
 /* What of a text is behind its first n bytes. */
 static inline dgm_str dgm_responses_in_rest(dgm_str text, size_t n)

@@ -436,7 +436,7 @@ void dgm_responses_in_items(decoder *d, yyjson_val *response)
         char key[24];
         snprintf(key, sizeof key, "%zu", i);
         yyjson_val *index = dgm_json_parse_trusted(d->r->arena, dgm_str_from(key));
-        item *it = dgm_responses_in_item(d, v, index);
+        item *it = dgm_responses_in_item(d, v, index, RESPONSES_IN_RESPONSE);
         if (it)
             dgm_responses_in_done(d, it, v);
     }

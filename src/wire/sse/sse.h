@@ -65,6 +65,12 @@ void dgm_sse_end(dgm_sse *s);
  */
 dgm_code dgm_sse_next(dgm_sse *s, dgm_sse_event *ret_event, dgm_err *err);
 
+/* The last id that was read, of events without data too: for Last-Event-ID. Empty: none. Borrowed until more is read. */
+static inline dgm_str dgm_sse_last_id(const dgm_sse *s)
+{
+    return (dgm_str){s->id.text, s->id.n};
+}
+
 /* ---- writing ----------------------------------------------------------------------------------- */
 
 /* One event. id and event may be absent, and are left out if they contain a line break. Line
