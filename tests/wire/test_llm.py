@@ -20,13 +20,11 @@ def assistant(*others, **more):
     return server(None, config=settings(agents=[llm(**more), *others]))
 
 
-def internal(s, task):
-    """The internal events of a task, from the endpoint for operators."""
+def records(s, task):
+    """The log of a task, from the endpoint for operators."""
     r = ask(s.address, "GET", f"/debug/tasks/{task}/records")
     same(r.status, 200, "the records")
-    text = r.body.decode()
-    lines = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith(("data: ", "{"))]
-    return [v for v in (json.loads(line) for line in lines) if "internal" in json.dumps(v)[:200]]
+    return [json.loads(line)["record"] for line in r.body.decode().splitlines() if line]
 
 
 # ---- document 002 ------------------------------------------------------------------------------------------------------
@@ -76,6 +74,22 @@ def _(wire):
     same([bool(c.get("append")) for c in chunks], [False] + [True] * (len(chunks) - 1), "append")
     same([bool(c.get("lastChunk")) for c in chunks], [False] * (len(chunks) - 1) + [True], "lastChunk")
     same("".join(p["text"] for c in chunks for p in c["artifact"]["parts"]), "one two three", "the text")
+
+
+@test("the log has the internal events of the flow, with their members [R002-15] [R002-16] [R002-17] [R002-18] [R002-19] [R002-36]")
+def _():
+    s = assistant(agent("hello", id="desk"), tools=[{"agent": "desk"}])
+    t = Client(s, RPC1).send('call desk {"message": "Ann"}').task
+    found = [r for r in records(s, t["id"]) if r.get("kind", "").startswith("internal:")]
+    for r in found:
+        check(r["taskId"] == t["id"] and r["timestamp"], r)
+    flow = [r for r in found if r["kind"] in ("internal:llm-call", "internal:tool-start", "internal:tool-complete", "internal:checkpoint")]
+    same([r["kind"][9:] for r in flow], ["llm-call", "tool-start", "tool-complete", "checkpoint", "llm-call", "checkpoint"], "the flow")
+    same([flow[i]["iteration"] for i in (0, 3, 4, 5)], [1, 1, 2, 2], "iterations")
+    start, end = flow[1], flow[2]
+    same((start["toolName"], start["arguments"], end["success"], end["toolCallId"]), ("desk", {"message": "Ann"}, True, start["toolCallId"]), "the call")
+    check("Hello" in end["result"], end)
+    check([r for r in found if r["kind"] == "internal:usage"], "no usage")
 
 
 @test("an error has its reason in metadata.error [R002-10]")
@@ -182,7 +196,7 @@ def _():
     same(task_text(t), "two", "the second answer")
 
 
-@test("a time limit ends the task as failed, and says so")
+@test("a time limit ends the task as failed, and the error names it")
 def _():
     t = Client(assistant(limits={"max_time": 0.3}), RPC1).send("slow 100 " + "word " * 200).task
     same(t["status"]["state"], "TASK_STATE_FAILED", "the state")

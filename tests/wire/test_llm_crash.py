@@ -1,14 +1,19 @@
-"""kill -9 of a server with an llm agent: the task goes on by itself, tools run once, the text is there once."""
+"""kill -9 of a server with an llm agent: the task goes on by itself, tools run once, the text is there once.
+
+DRAGOMAN_KILLS says how often at random moments (10)."""
 import os
 import sys
 import threading
+import time
 
 from lib import models
 from lib.a2a import RPC1, Client, artifact_texts, task_text
 from lib.models import Upstream, calls, text
 from lib.server import Server, agent, folder, needs_ours, settings
 from lib.tap import check, each, same, soon, test
+from test_resume import rng
 
+KILLS = int(os.environ.get("DRAGOMAN_KILLS", "10"))
 STEPS = 3  # calls of the tool, one per iteration
 # appends a line with the key of its call, then waits for a file if its argument names one
 TOOL = """import json, os, sys, time
@@ -157,3 +162,23 @@ def _():
         w.server.restart()
         w.finished(t["id"])
         same(len(w.ran()), STEPS, "runs of the tool")
+
+
+@test(f"killed at {KILLS} random moments: every task finishes, no tool runs twice", timeout=120 + 20 * KILLS)
+def _():
+    pick = rng("llm-crash")
+    with World() as w:
+        ids, kills = [], 0
+        while kills < KILLS:
+            ids += [w.client.send("go", config={"returnImmediately": True}).task["id"] for _ in range(3)]
+            time.sleep(pick.random() * 0.6)
+            w.server.kill()
+            kills += 1
+            w.server.restart()
+        for id in ids:
+            done = w.finished(id)
+            check(task_text(done).endswith("all done"), task_text(done))
+            texts = artifact_texts(done)
+            same(len(texts), len(set(texts)), f"texts of {id}: {texts}")
+        ran = w.ran()
+        same(len(ran), len(set(ran)), "runs of the tool, and keys of its calls")

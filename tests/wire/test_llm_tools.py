@@ -168,6 +168,14 @@ def _(parts, want):
         check(want in result_of(up), result_of(up))
 
 
+@test("a server stops well while a question of an MCP server waits")
+def _():
+    up = then_done(("t__pay", {}))
+    with world(up, mcp={"t": {"command": [sys.executable, "-c", MCP]}}, tools=["t"]) as s:
+        same(Client(s, RPC1).send("go").task["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "the state")
+        s.stop_well()
+
+
 @test("an MCP server that cannot be started is missing; the agent answers")
 def _():
     up = Upstream(lambda body, n: text("done"))
