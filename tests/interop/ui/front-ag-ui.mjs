@@ -278,11 +278,12 @@ test('a request with nothing new repeats the question', async () => {
     equal(all[1].outcome.interrupts, [interrupt], 'the question');
 });
 
-test('a dismissed question and something new: the task is canceled, a new one begins', async () => {
+test('a dismissed approval and something new: the call is not approved, and the message reaches the task', async () => {
     const { threadId, interrupt } = await asks();
     const all = await events(await post(input({ threadId, messages: [user('hi')], resume: [{ interruptId: interrupt.id, status: 'cancelled' }] })));
     equal(all.at(-1).outcome, undefined, 'the outcome');
-    equal((await tasksOf(threadId)).map(stateOf).sort(), ['CANCELED', 'COMPLETED'], 'the tasks');
+    equal((await tasksOf(threadId)).map(stateOf).sort(), ['COMPLETED'], 'the tasks');
+    check(all.map((e) => (e.type === 'TEXT_MESSAGE_CONTENT' ? e.delta : '')).join('').startsWith('You did not'), 'it was approved');
 });
 
 test('results go to the thread they come from, also when another waits for a call of that id', async () => {
