@@ -62,7 +62,7 @@ struct aisdk_call {
     dgm_buf arguments;
     bool
         clients; /* a tool of the caller's: it has a part type of its own, and is the caller's to run */
-    bool pending;               /* it is known to be the caller's to run */
+    bool pending;    /* it is known to be the caller's to run */
     bool input_sent; /* that its input is complete */
     bool is_denied;  /* by the user: it has no result */
 };
