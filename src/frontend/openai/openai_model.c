@@ -1,4 +1,5 @@
 /* frontend/openai/openai_model.c - agents as models: found by name, listed at GET /v1/models. */
+#include "frontend/openai/openai_model.h"
 #include "base/limits.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/words.h"
