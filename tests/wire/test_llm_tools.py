@@ -207,3 +207,25 @@ def _():
         soon(lambda: up.requests, "no model call")
         time.sleep(0.3)
         same(c.cancel(t["id"]).state, "TASK_STATE_CANCELED", "the state")
+
+
+def descriptors(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+
+@test("canceled tasks leave no descriptor and no program behind")
+def _():
+    tool = {"exec": {"name": "sleep", "description": "sleeps", "command": ["sleep", "100"]}}
+    up = Upstream(lambda body, n: calls(("sleep", {}), ("t__hang", {}), ("desk", {"message": "slow 30"})))
+    with world(up, mcp={"t": {"command": [sys.executable, "-c", MCP]}}, tools=[tool, "t", {"agent": "desk"}],
+               agents=[agent("demo", id="desk")]) as s:
+        c, counts = Client(s, RPC1), []
+        for round in range(2):
+            ids = [c.send("go", config={"returnImmediately": True}).task["id"] for _ in range(5)]
+            soon(lambda: len(sleeping(s)) == 5, lambda: f"{len(sleeping(s))} programs")
+            for id in ids:
+                same(c.cancel(id).state, "TASK_STATE_CANCELED", "the state")
+            soon(lambda: not sleeping(s), lambda: f"still there: {sleeping(s)}", 10)
+            counts.append(descriptors(s))
+        soon(lambda: descriptors(s) <= counts[0] + 2, lambda: f"descriptors: {counts}, now {descriptors(s)}", 20)
+        s.stop_well()
