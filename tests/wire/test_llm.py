@@ -92,6 +92,29 @@ def _():
     check([r for r in found if r["kind"] == "internal:usage"], "no usage")
 
 
+@each("through {}: no internal event reaches a client: stream, subscription, GetTask, ListTasks [R002-20]", ALL)
+def _(wire):
+    s = assistant(tools=[NOW])
+    c = Client(s, wire)
+    with c.stream("call now {} then think hard") as events:
+        seen = events.rest()
+    id = seen[0].body["id"]
+    check("internal:" in json.dumps(records(s, id)), "the log has no internal events")
+    with c.subscribe(id, last=seen[0].id) as events:
+        again = events.rest()
+    same([e.payload for e in again], [e.payload for e in seen[1:]], "the events behind the first")
+    for what in ([e.payload for e in seen], c.get(id).value, c.list().value if wire.version == "1.0" else None):
+        check("internal:" not in json.dumps(what), what)
+
+
+@test("clients see the task, working, the text and the end, and nothing about calls of the model [R002-14]")
+def _():
+    with Client(assistant(tools=[NOW]), RPC1).stream("call now {} then echo one two") as events:
+        seen = events.rest()
+    same([(e.kind, e.state) for e in seen if e.kind != "artifactUpdate"],
+         [("task", "TASK_STATE_SUBMITTED"), ("statusUpdate", "TASK_STATE_WORKING"), ("statusUpdate", "TASK_STATE_COMPLETED")], "the events")
+
+
 @test("an error has its reason in metadata.error [R002-10]")
 def _():
     t = Client(assistant(retries=0), RPC1).send("error 400 no such thing").task

@@ -6,8 +6,9 @@ import sys
 import threading
 import time
 
-from lib import models
+from lib import fronts, models
 from lib.a2a import RPC1, Client, artifact_texts, task_text
+from lib.http import ask
 from lib.models import Upstream, calls, text
 from lib.server import Server, agent, folder, needs_ours, settings
 from lib.tap import check, each, same, soon, test
@@ -135,6 +136,23 @@ def _():
             if e.kind == "artifactUpdate":
                 folded = (folded if e.body.get("append") else "") + "".join(p["text"] for p in e.body["artifact"]["parts"])
         same(folded, "one two three four", "the text of the client")
+
+
+@test("killed in the middle of a text: a response of OpenAI's Responses has the text once")
+def _():
+    with World() as w:
+        w.up.script = lambda body, n: text("one two three four", pause=0.3) if n == 0 else text("one two three four")
+        with fronts.stream(w.server, "/v1/responses", {"model": "assistant", "input": "go", "stream": True}) as frames:
+            first = frames.next().json["response"]["id"]
+            while "delta" not in frames.next().json["type"]:
+                pass
+            w.server.kill()
+        w.server.restart()
+
+        def response():
+            return ask(w.server.address, "GET", f"/v1/responses/{first}").json
+        soon(lambda: response()["status"] == "completed", lambda: response(), 60)
+        same(fronts.output_text(response()), "one two three four", "the text")
 
 
 @test("a question that waits survives a restart")
