@@ -37,10 +37,10 @@ for line in sys.stdin:
 """
 
 
-def world(up, mcp=None, agents=(), env=None, **more):
+def world(up, mcp=None, agents=(), loops=2, **more):
     needs_ours("only Dragoman has this agent")
     rows = [agent("llm", id="assistant", settings={"base_url": up.url, "model": "m", **more}), *agents]
-    return Server(None, config={**settings(agents=rows), **({"mcp": mcp} if mcp else {})}, env=env)
+    return Server(None, config={**settings(agents=rows), "loops": loops, **({"mcp": mcp} if mcp else {})})
 
 
 def then_done(*list):
@@ -218,7 +218,7 @@ def _():
     tool = {"exec": {"name": "sleep", "description": "sleeps", "command": ["sleep", "100"]}}
     up = Upstream(lambda body, n: calls(("sleep", {}), ("t__hang", {}), ("desk", {"message": "slow 30"})))
     with world(up, mcp={"t": {"command": [sys.executable, "-c", MCP]}}, tools=[tool, "t", {"agent": "desk"}],
-               agents=[agent("demo", id="desk")]) as s:
+               agents=[agent("demo", id="desk")], loops=1) as s:  # each loop has a session with the MCP server
         c, counts = Client(s, RPC1), []
         for round in range(2):
             ids = [c.send("go", config={"returnImmediately": True}).task["id"] for _ in range(5)]
