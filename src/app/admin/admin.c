@@ -1,6 +1,6 @@
 /* app/admin/admin.c - `dragoman db ACTION [FILE]` (store/sqlite/admin.h) and `dragoman init KIND [FOLDER]`. */
 #include "app/admin/admin.h"
-#include "app/serve/config.h"
+#include "config/config.h"
 #include "app/serve/init.h"
 #include "store/sqlite/admin.h"
 

@@ -7,7 +7,7 @@
  * After a change on purpose: DGM_CONFIG_UPDATE=1 build-test/src/test_config_files regenerates them.
  */
 #include "app/serve/routes.h"
-#include "config_int.h"
+#include "config/config_int.h"
 #include "schema/schema.h"
 #include "support/check.h"
 
