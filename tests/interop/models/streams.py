@@ -177,7 +177,8 @@ def responses(s, stream):
         deltas = "".join(f.json["delta"] for f in told.frames if f.event == "response.output_text.delta")
         a = Answer(told.text, usage=told.body["usage"], error=(told.body["error"] or {}).get("message"))
         same(deltas, a.text, "the streamed text")
-        a.reasoning = "\n\n".join(p["text"] for i in items if i["type"] == "reasoning" for p in i["summary"])
+        thoughts = [p["text"] for i in items if i["type"] == "reasoning" for p in i["summary"]]
+        a.reasoning = "\n\n".join(x for x in thoughts if x != a.error)  # an error before any output is shown there, too
         a.calls = [(i["call_id"], i["name"], json.loads(i["arguments"])) for i in items if i["type"] == "function_call"]
         answers.append(a)
         if not a.calls:
