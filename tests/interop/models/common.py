@@ -1,5 +1,6 @@
 """What the programs of this folder share: the library of tests/wire, servers of models, a proxy that cuts connections, and a client
 of each protocol."""
+import atexit
 import http.client
 import http.server
 import json
@@ -15,10 +16,15 @@ from lib import a2a, fronts, server, tap  # noqa: E402
 from lib import http as http_lib  # noqa: E402
 
 
-def servers_end():
-    complaints = server.end_all()
+@atexit.register
+def end_running():
     for p in RUNNING:
         p.kill()
+
+
+def servers_end():
+    complaints = server.end_all()
+    end_running()
     tap.check(not complaints, "\n".join(complaints))
 
 
