@@ -6,6 +6,7 @@ import os
 
 import threading
 import time
+import traceback
 
 from lib import kills
 from lib.a2a import RPC1, TERMINAL, Client, artifact_texts, new_id, task_text
@@ -147,19 +148,22 @@ def _():
     pick, totals = rng("llm kills"), {"tasks": 0, "came back": 0, "unknown": 0, "repeated": 0}
     w = World(0.05)
     with w.start() as s:
+        readers = []
+        began = time.monotonic()
+        in_parallel(read_one, [(kind, s, new_id("whole"), readers) for kind in READERS])
+        for r in readers:
+            check_reader(w, r, totals)
+        took = time.monotonic() - began
         for n in range(KILLS):
-            readers, threads = [], []
-            for kind in READERS:
-                tag = new_id(f"k{n}")
-                threads.append(threading.Thread(target=read_one, args=(kind, s, tag, readers), daemon=True))
-            for t in threads:
-                t.start()
-            time.sleep(pick.random() * 2.5)
+            readers = []
+            threads = in_parallel(read_one, [(kind, s, new_id(f"k{n}"), readers) for kind in READERS], wait=False)
+            time.sleep(pick.random() * took)
             s.kill()
             for t in threads:
                 t.join(60)
                 check(not t.is_alive(), "a stream does not end")
             s.restart()
+            in_parallel(come_back, [(r,) for r in readers if r.is_cut and r.frames])
             for r in readers:
                 check_reader(w, r, totals)
     print("# " + ", ".join(f"{v} {k}" for k, v in totals.items()))
@@ -167,12 +171,29 @@ def _():
 
 def read_one(kind, server, tag, readers):
     try:
-        r = kind(server, "assistant", prompt(tag, 30))
+        r = kind(server, "assistant", prompt(tag, 60))
     except (Closed, ConnectionError, OSError, Failure):
         return
     r.tag = tag
-    r.read()
+    r.is_cut = not r.read()
     readers.append(r)
+
+
+def come_back(r):
+    try:
+        r.come_back()
+    except Exception:
+        r.fault = traceback.format_exc()
+
+
+def in_parallel(function, arguments, wait=True):
+    threads = [threading.Thread(target=function, args=a, daemon=True) for a in arguments]
+    for t in threads:
+        t.start()
+    for t in threads if wait else ():
+        t.join(90)
+        check(not t.is_alive(), "a client does not end")
+    return threads
 
 
 def check_reader(w, r, totals):
@@ -187,6 +208,6 @@ def check_reader(w, r, totals):
     totals["repeated"] += len(Runs(w.log).of("again", r.tag)) - 1
     same(len(tasks_of(w, "desk", r.tag)) <= 1, True, "invocations")
     if r.frames:
-        r.come_back()
+        check(not r.fault, f"{r.name}: {r.fault}")
         same(r.text(), TEXT, f"{r.name}: the text of the client")
-        totals["came back"] += 1
+        totals["came back"] += r.is_cut

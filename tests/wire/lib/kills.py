@@ -6,7 +6,7 @@ import sys
 
 from . import fronts
 from .a2a import RPC1, Client, new_id
-from .http import Closed
+from .http import Closed, Conn, Stream, ask
 from .server import folder
 from .tap import Failure, Skip, check, same
 
@@ -98,7 +98,7 @@ class Reader:
     """Streams one message to the agent until the server is gone. text(): of everything that it reads before and behind."""
 
     def __init__(self, server, agent, prompt):
-        self.server, self.agent, self.prompt, self.frames = server, agent, prompt, []
+        self.server, self.agent, self.prompt, self.frames, self.more, self.fault = server, agent, prompt, [], [], None
         self.stream = self.open()
 
     def open(self):
@@ -202,7 +202,7 @@ class AgUi(Reader):
     name = "AG-UI"
 
     def path(self):
-        return f"/ag-ui/{self.agent}" if False else f"/agents/{self.agent}/ag-ui"
+        return f"/agents/{self.agent}/ag-ui"
 
     def body(self):
         if not hasattr(self, "input"):
@@ -220,7 +220,8 @@ class AgUi(Reader):
         self.more = self.rest(self.open())
 
     def text(self):
-        events = self.more if self.more[0].json["type"] == "RUN_STARTED" else self.frames + self.more
+        is_whole = self.more and self.more[0].json["type"] == "RUN_STARTED"
+        events = self.more if is_whole else self.frames + self.more
         return fronts.fold_ag_ui(events).text
 
 
@@ -246,10 +247,20 @@ class AiSdk(Reader):
         return None
 
     def come_back(self):
-        self.more = self.rest(fronts.stream(self.server, f"/agents/{self.agent}/ai-sdk/{self.chat}/stream", None, method="GET"))
+        path = f"/agents/{self.agent}/ai-sdk/{self.chat}"
+        conn = Conn(self.server.address)
+        conn.request("GET", path + "/stream")
+        head = conn.head()
+        if head.status == 204:  # it has ended: the client loads the chat
+            self.messages = ask(self.server.address, "GET", path + "/messages").json
+            return
+        self.more = self.rest(Stream(conn, head))
 
     def text(self):
-        return fronts.fold_ui(self.more).text
+        if self.more or not self.is_cut:
+            return fronts.fold_ui(self.more or self.frames).text
+        parts = [p for m in self.messages if m["role"] == "assistant" for p in m["parts"]]
+        return "\n\n".join(p["text"] for p in parts if p["type"] == "text" and p["text"])
 
 
 READERS = [A2A, Responses, AgUi, AgUiAgain, AiSdk]
