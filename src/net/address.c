@@ -57,13 +57,14 @@ static bool address_in(const unsigned char *bytes, int family, const dgm_address
 
 dgm_code dgm_address_parse_range(dgm_str text, dgm_address_range *ret_range, dgm_err *err)
 {
-    dgm_address_range range = {.family = memchr(text.p, ':', text.n) ? AF_INET6 : AF_INET};
-    unsigned max = range.family == AF_INET6 ? 128 : 32;
-    const char *slash = memchr(text.p, '/', text.n);
+    bool is_v6 = text.n && memchr(text.p, ':', text.n);
+    dgm_address_range range = {.family = is_v6 ? AF_INET6 : AF_INET};
+    unsigned max = is_v6 ? 128 : 32;
+    const char *slash = text.n ? memchr(text.p, '/', text.n) : NULL;
     size_t n = slash ? (size_t)(slash - text.p) : text.n;
     char address[INET6_ADDRSTRLEN] = "";
     bool ok = n < sizeof address;
-    if (ok)
+    if (ok && n)
         memcpy(address, text.p, n);
     ok = ok && inet_pton(range.family, address, range.bytes) == 1;
     range.bits = max;

@@ -135,7 +135,7 @@ def sse(s, path, body):
 
 @test("what to emit: the example of docs/agents.md is shown by every protocol as its table says")
 def _():
-    (lines,) = [lines for section, lines in guide_events() if section.startswith("What to emit")]
+    (lines,) = [lines for section, lines in guide_events() if section.startswith("What to emit for tools")]
     path = os.path.join(folder(), "agent")
     with open(path, "w", encoding="utf-8") as f:
         f.write("#!/bin/sh\ncat >/dev/null\n" + "".join(f"echo '{x}'\n" for x in lines))

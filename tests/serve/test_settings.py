@@ -7,10 +7,11 @@ import socket
 import sqlite3
 import ssl
 import subprocess
+import sys
 import time
 
 from lib.a2a import REST1, RPC1, RPC03, Client, message, new_id
-from lib import fronts
+from lib import fronts, mcp
 from lib.agents import completed, tck
 from lib.http import Conn, ask
 from lib.server import DRAGOMAN, ENV, ROOT, Server, agent, folder, server
@@ -426,6 +427,93 @@ def who(headers):
 for key, headers in {"token": [("Authorization", "Bearer plain")], "token_env": [("Authorization", "Bearer from-env")], "token_file": [("Authorization", "Bearer from-a-file")],
                      "kind": [("X-My-Key", "key")], "header": [("x-my-key", "key")]}.items():
     setting(f"tokens.{key}", "accepts its bearer and no other caller")(lambda headers=headers: same((who(headers), who([])), (404, 401), "statuses"))
+
+
+# ---- MCP servers --------------------------------------------------------------------------------------------------
+
+SMALL = [sys.executable, "-I", os.path.abspath(mcp.__file__)]  # -I: its folder has modules with the names of Python's
+
+
+def mcp_call(server, tool="about", env=None, timeout=60):
+    """`dragoman mcp call` with this server as `small`: its exit status, and its output."""
+    path = os.path.join(folder(), new_id("mcp") + ".yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"agents": [{"id": "a", "type": "hello"}], "mcp": {"small": server}}, f)
+    p = subprocess.run([DRAGOMAN, "mcp", "call", "-c", path, "small", tool, '{"path": "a.txt"}'], env={**ENV, **(env or {})},
+                       capture_output=True, text=True, timeout=timeout)
+    return p.returncode, p.stdout + p.stderr
+
+
+def about(server, env=None):
+    status, out = mcp_call(server, env=env)
+    same(status, 0, out)
+    return json.loads(out)
+
+
+setting("mcp.command", "the program that is the server")(
+    lambda: same(mcp_call({"command": SMALL}, "read_file"), (0, "the content of a.txt\n"), "the result"))
+
+
+@setting("mcp.name", "the name of a server: letters, digits, _ and -")
+def _():
+    refuses({"mcp": {"a b": {"command": SMALL}}}, "a b")
+    path = os.path.join(folder(), "names.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"mcp": [{"name": "desk", "command": SMALL}]}, f)
+    out = subprocess.run([DRAGOMAN, "mcp", "list", "-c", path], env=ENV, capture_output=True, text=True, timeout=60)
+    check("desk__read_file" in out.stdout, out)
+
+
+@setting("mcp.cwd", "the folder of the program")
+def _():
+    where = os.path.realpath(folder())
+    same(about({"command": SMALL, "cwd": where})["cwd"], where, "the folder")
+
+
+setting("mcp.env", "variables of the program")(lambda: same(about({"command": SMALL, "env": {"COLOUR": "red"}})["env"]["COLOUR"], "red", "COLOUR"))
+
+
+@setting("mcp.inherit_env", "variables of the server that the program gets, too")
+def _():
+    for names, wanted in ([], None), (["COLOUR"], "red"):
+        same(about({"command": SMALL, "inherit_env": names}, {"COLOUR": "red"})["env"].get("COLOUR"), wanted, names)
+
+
+@setting("mcp.url", "the URL of the server")
+def _():
+    same(mcp_call({"url": mcp.HttpMcp().url}, "read_file"), (0, "the content of a.txt\n"), "the result")
+    refuses({"mcp": {"x": {"url": "ftp://127.0.0.1/"}}}, "url")
+
+
+@setting("mcp.headers", "headers of every request")
+def _():
+    server = mcp.HttpMcp()
+    same(mcp_call({"url": server.url, "headers": {"X-Colour": "red"}})[0], 0, "status")
+    same({h.get("X-Colour") for h in server.headers}, {"red"}, "the header")
+
+
+@setting("mcp.token_env", "the variable that has the bearer token")
+def _():
+    server = mcp.HttpMcp()
+    same(mcp_call({"url": server.url, "token_env": "MCP_KEY"}, env={"MCP_KEY": "k-1"})[0], 0, "status")
+    same({h.get("Authorization") for h in server.headers}, {"Bearer k-1"}, "the token")
+
+
+@setting("mcp.timeout", "seconds that a call may be without an answer")
+def _():
+    status, out = mcp_call({"url": mcp.HttpMcp(silent=True).url, "timeout": 0.5})
+    check(status != 0 and "time" in out, out)
+
+
+@setting("mcp.share", "who shares a session")
+def _():
+    refuses({"mcp": {"x": {"command": SMALL, "share": "planet"}}}, "share")
+    for share, n in ("server", 1), ("context", 2):
+        rows = [{"id": "a", "type": "llm", "settings": {"base_url": "mock:", "tools": ["small"]}}]
+        with Server(None, config={"agents": rows, "loops": 1, "mcp": {"small": {"command": SMALL, "share": share}}}) as s:
+            texts = [json.dumps(Client(s, RPC1).send("call small__about {}").task) for _ in range(2)]
+            pids = {re.search(r'\\"pid\\*": (\d+)', t)[1] for t in texts}
+            same(len(pids), n, share)
 
 
 @setting("inspect", "who may read the records of a task")

@@ -157,8 +157,9 @@ bool dgm_client_can_ask(const show *s);
 bool dgm_client_ask(const show *s, dgm_arena *a, dgm_message *ret);
 /* Parts of the options --approve and --reject; returns how many. There is room for all values of the line. */
 size_t dgm_client_decision_parts(const dgm_cli_line *line, dgm_arena *a, dgm_part *parts);
-/* Sends and shows the answer; on a terminal then asks about requests for approval and sends the decisions. */
-int dgm_client_converse(peer *p, dgm_message *message, show *s, int status);
+/* On a terminal: asks about the requests for approval of the shown task, sends the decisions and shows the answer. status:
+ * of the command so far; nothing is asked unless it is DGM_CLI_OK. */
+int dgm_client_converse(peer *p, show *s, int status);
 
 /* ---- a call whose answer may take its time: shown, waited for, canceled (client_follow.c) --------- */
 

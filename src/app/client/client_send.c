@@ -171,12 +171,10 @@ static int client_send_message_of(dgm_arena *a, const dgm_cli_line *line, dgm_me
 
 /* ---- sending ------------------------------------------------------------------------------------------------ */
 
-static int send_message(peer *p, dgm_message *message, show *s)
+static int send_message(peer *p, dgm_message *message, show *s, bool waits, bool may_stream)
 {
-    const dgm_cli_line *line = p->line;
-    bool waits = !dgm_cli_get(line, "no-wait");
-    bool streams = waits && !dgm_cli_get(line, "no-stream") &&
-                   (!p->card || p->card->capabilities.streaming == DGM_TRUE);
+    bool streams =
+        waits && may_stream && (!p->card || p->card->capabilities.streaming == DGM_TRUE);
     /* 0.3 servers have different defaults, so always send the value */
     dgm_send_configuration configuration = {.return_immediately = !waits        ? DGM_TRUE
                                                                   : p->at.is_v1 ? DGM_UNSET
@@ -188,18 +186,16 @@ static int send_message(peer *p, dgm_message *message, show *s)
     return dgm_client_follow(&f, streams ? DGM_METHOD_STREAM : DGM_METHOD_SEND, &request, NULL);
 }
 
-int dgm_client_converse(peer *p, dgm_message *message, show *s, int status)
+int dgm_client_converse(peer *p, show *s, int status)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    if (message)
-        status = send_message(p, message, s);
     while (status == DGM_CLI_OK && dgm_client_can_ask(s)) {
         dgm_message answer;
         if (!dgm_client_ask(s, a, &answer)) {
             dgm_client_print_requests(s, p->address);
             return DGM_CLI_OK;
         }
-        status = send_message(p, &answer, s);
+        status = send_message(p, &answer, s, true, true);
     }
     return status;
 }
@@ -216,7 +212,9 @@ int dgm_client_send(const dgm_cli_line *line)
     dgm_show_init(&s, dgm_cli_get(line, "json"));
     if (!(status = dgm_peer_open(&p, line, line->args[0]))) {
         dgm_client_http_catch_interrupt(p.http);
-        status = dgm_client_converse(&p, &message, &s, DGM_CLI_OK);
+        status = send_message(&p, &message, &s, !dgm_cli_get(line, "no-wait"),
+                              !dgm_cli_get(line, "no-stream"));
+        status = dgm_client_converse(&p, &s, status);
     }
     dgm_peer_close(&p);
     dgm_show_done(&s);

@@ -91,7 +91,7 @@ static int subscribe(peer *p, const char *id)
     s.task_id = dgm_str_from(id);
     dgm_client_http_catch_interrupt(p->http);
     status = dgm_client_follow(&f, DGM_METHOD_SUBSCRIBE, &request, after);
-    status = dgm_client_converse(p, NULL, &s, status);
+    status = dgm_client_converse(p, &s, status);
     dgm_show_done(&s);
     return status;
 }
