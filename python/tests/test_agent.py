@@ -1,5 +1,4 @@
 """AgentLoop, with the scripted model."""
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import tap
 
 from dragoman import AgentError, AgentLoop
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 TOOL = {"exec": {"name": "now", "command": ["echo", "noon"], "description": "the time"}}
 SETTINGS = {"base_url": "mock:", "ask_user": True, "tools": [TOOL]}
 
@@ -98,7 +98,7 @@ class Agent(unittest.TestCase):
         """after a kill -9 resume goes on without a second task and ends in completed [R002-32 R002-37]"""
         program = f"""if 1:
             import json, os, signal, sys
-            sys.path.insert(0, {json.dumps(sys.path[0])}); import tap
+            sys.path.insert(0, {HERE!r}); import tap
             from dragoman import AgentLoop
             loop = AgentLoop({SETTINGS!r}, store=sys.argv[1])
             for e in loop.execute("call now {{}} then slow 50 one two three four five six"):
@@ -188,13 +188,14 @@ class Agent(unittest.TestCase):
     def test_log(self):
         """lines of the operator's log reach on_log"""
         lines = []
-        with AgentLoop(SETTINGS, on_log=lines.append) as loop:
-            list(loop.execute("error 400 broken"))
-        self.assertTrue(any("400" in line or "broken" in line for line in lines), lines)
+        mcp = {"gone": {"command": ["/nowhere/program"]}}
+        with AgentLoop({"base_url": "mock:", "tools": ["gone"]}, mcp=mcp, on_log=lines.append) as loop:
+            list(loop.execute("echo hi"))
+        self.assertTrue(any("the MCP server gone" in line for line in lines), lines)
 
     def test_missing_library(self):
         """without libdragoman-agent.so only AgentLoop fails, and says what to do"""
-        p = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {sys.path[0]!r}); import tap, dragoman\n"
+        p = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {HERE!r}); import tap, dragoman\n"
                             "dragoman.AgentLoop({})"], env={**os.environ, "DRAGOMAN_AGENT_LIB": "/nowhere/x.so"},
                            stderr=subprocess.PIPE, text=True, timeout=60)
         self.assertIn("ImportError: AgentLoop needs libdragoman-agent.so", p.stderr)
