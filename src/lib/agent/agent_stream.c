@@ -360,7 +360,7 @@ static struct timespec time_in(int64_t ms)
     return t;
 }
 
-/* Takes the first record out of the queue; NULL: there is none. */
+/* Takes the first record out of the queue; NULL: it is empty. */
 static dgm_record *stream_take(dgm_agent_stream *s, int64_t timeout_ms)
 {
     struct timespec until = time_in(timeout_ms < 0 ? 0 : timeout_ms);
