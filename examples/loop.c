@@ -8,9 +8,9 @@
 #include <dragoman/agent.h>
 #include <stdio.h>
 
-static const char settings[] =
-    "{\"base_url\": \"mock:\", \"tools\": [{\"exec\": {\"name\": \"sales\", \"command\": [\"echo\", "
-    "\"15%\"], \"description\": \"growth of the sales\"}}]}";
+static const char settings[] = "{\"base_url\": \"mock:\", \"tools\": [{\"exec\": {\"name\": "
+                               "\"sales\", \"command\": [\"echo\", "
+                               "\"15%\"], \"description\": \"growth of the sales\"}}]}";
 
 static void print_text(const char *what, const dgm_parts *parts)
 {
@@ -26,22 +26,17 @@ static bool on_event(void *arg, const dgm_agent_event *event)
     const dgm_event *e = event->event;
     (void)arg;
     switch (e->kind) {
-    case DGM_EVENT_TASK:
-        printf("Task created in %.*s\n", DGM_P(e->task->context_id));
-        break;
+    case DGM_EVENT_TASK: printf("Task created in %.*s\n", DGM_P(e->task->context_id)); break;
     case DGM_EVENT_STATUS:
         if (e->status->status.state == DGM_STATE_COMPLETED && e->status->status.message)
             print_text("Result", &e->status->status.message->parts);
         break;
-    case DGM_EVENT_ARTIFACT:
-        print_text("Content chunk", &e->artifact->artifact.parts);
-        break;
+    case DGM_EVENT_ARTIFACT: print_text("Content chunk", &e->artifact->artifact.parts); break;
     case DGM_EVENT_INTERNAL: /* for debugging, metrics and tracing */
         if (e->internal->kind == DGM_INTERNAL_TOOL_START)
             printf("(calls the tool %.*s)\n", DGM_P(e->internal->tool_name));
         break;
-    default:
-        break;
+    default: break;
     }
     return true; /* false: stop reading; the task goes on */
 }

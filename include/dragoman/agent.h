@@ -30,7 +30,8 @@ typedef struct dgm_agent_loop_options {
     dgm_str settings;
     dgm_str config;
     const char *config_file;
-    dgm_str mcp;       /* with settings: the `mcp` member of a configuration, a JSON object; may be absent */
+    dgm_str
+        mcp; /* with settings: the `mcp` member of a configuration, a JSON object; may be absent */
     const char *agent; /* with config: the id of the agent; NULL: the default agent */
     /* Where tasks are stored: "memory:" or "sqlite:PATH"; NULL: "memory:". `store` of a configuration is not used. */
     const char *store;
@@ -73,7 +74,8 @@ typedef bool (*dgm_agent_on_event)(void *arg, const dgm_agent_event *event);
 typedef struct dgm_agent_execute_options {
     size_t size;        /* sizeof(dgm_agent_execute_options) */
     dgm_str context_id; /* of the conversation; absent: a new one */
-    dgm_str task_id;    /* of a task that waits for input: the message is the answer; absent: a new task */
+    dgm_str
+        task_id; /* of a task that waits for input: the message is the answer; absent: a new task */
     /* An A2A message as JSON, 0.3 or 1.0, instead of the prompt: files, data, the answer to an approval. */
     dgm_str message;
 } dgm_agent_execute_options;

@@ -5,7 +5,7 @@ import ctypes
 import os
 from typing import Any, Dict, List, Optional, Tuple
 
-from ._library import Str
+from ._library import Str, load
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _NAME = "libdragoman-agent.so"
@@ -69,33 +69,14 @@ def _candidates() -> List[str]:
     return found + [_NAME + ".1"]
 
 
-def _load() -> ctypes.CDLL:
-    tried = []
-    for path in _candidates():
-        if os.sep in path and not os.path.exists(path):
-            tried.append(f"{path}: not there")
-            continue
-        try:
-            lib = ctypes.CDLL(path)
-            for name, (result, arguments) in _PROTOTYPES.items():
-                function = getattr(lib, name)
-                function.restype, function.argtypes = result, arguments
-            return lib
-        except OSError as e:
-            tried.append(f"{path}: {e}")
-        except AttributeError:
-            tried.append(f"{path}: of another version, it has no {name}")
-    raise ImportError(f"AgentLoop needs {_NAME}, which was not found:\n  " + "\n  ".join(tried) +
-                      f"\nBuild it (`make`) and install the package again, or set DRAGOMAN_AGENT_LIB=/path/to/{_NAME}")
-
-
 _lib: Optional[ctypes.CDLL] = None
 
 
 def library() -> ctypes.CDLL:
     global _lib
     if _lib is None:
-        _lib = _load()
+        _lib = load(_candidates(), _PROTOTYPES, f"AgentLoop needs {_NAME}, which was not found:",
+                    f"Build it (`make`) and install the package again, or set DRAGOMAN_AGENT_LIB=/path/to/{_NAME}")
     return _lib
 
 

@@ -243,10 +243,8 @@ static void stream_start(void *arg)
         stream_start_resume(s);
         return;
     }
-    dgm_send send = {.agent = loop->agent,
-                     .message = s->message,
-                     .protocol = DGM_STR("a2a"),
-                     .dedupes = false};
+    dgm_send send = {
+        .agent = loop->agent, .message = s->message, .protocol = DGM_STR("a2a"), .dedupes = false};
     s->sent = dgm_core_send(loop->engine.core, &send, stream_on_sent, s);
 }
 
