@@ -84,7 +84,7 @@ typedef struct dgm_agent_execute_options {
  * Runs the agent, and returns when it has ended. The events of a task are: first a `task` (state submitted), then
  * status-updates, artifact-updates and internal events, last a status-update that ends the turn: completed, failed, canceled or
  * rejected, or input-required or auth-required if the agent waits for an answer. With a task_id the first event is the
- * `task` as it is.
+ * `task` as it is. An agent of a configuration that answers with messages (`reply: message`) has one `message` as its only event.
  * A failed task is an event, not an error. An error is returned if there is no task: DGM_BAD_PARAMS (invalid
  * arguments), DGM_TASK_NOT_FOUND, DGM_UNSUPPORTED_OPERATION (the task has ended), DGM_UNAVAILABLE (the store has failed,
  * or the loop is freed). options may be NULL.

@@ -3,6 +3,7 @@
 #include "support/check.h"
 #include "json/json.h"
 
+#include <dirent.h>
 #include <dragoman/agent.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -463,6 +464,39 @@ static void many_threads_execute(void **state)
     dgm_agent_loop_free(loop);
 }
 
+static size_t count_entries(const char *folder)
+{
+    size_t n = 0;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static void use_a_loop(void)
+{
+    struct seen *s = seen_new(open_loop(SETTINGS, NULL));
+    run(s, "call now {}", NULL);
+    seen_clear(s);
+    s->stop_at = "internal:llm-call";
+    run(s, "hang", NULL); /* goes on in the background */
+    dgm_agent_loop_free(s->loop);
+    seen_free(s);
+}
+
+static void a_loop_leaves_neither_descriptors_nor_threads(void **state)
+{
+    (void)state;
+    use_a_loop(); /* the first one starts what the process has once */
+    size_t fds = count_entries("/proc/self/fd"), threads = count_entries("/proc/self/task");
+    for (int i = 0; i < 5; i++)
+        use_a_loop();
+    assert_int_equal(count_entries("/proc/self/fd"), fds);
+    assert_int_equal(count_entries("/proc/self/task"), threads);
+}
+
 /* ---- resume ------------------------------------------------------------------------------------------------------ */
 
 static void resume_of_a_finished_task_reports_its_status(void **state)
@@ -639,6 +673,7 @@ DGM_TEST_MAIN(dgm_test_holds(the_compliance_test_of_document_002, "R002-30 R002-
               dgm_test(a_slow_reader_gets_every_event), dgm_test(a_wait_has_a_timeout),
               dgm_test(on_event_may_cancel), dgm_test(another_thread_cancels),
               dgm_test(a_loop_that_is_freed_ends_its_streams), dgm_test(many_threads_execute),
+              dgm_test(a_loop_leaves_neither_descriptors_nor_threads),
               dgm_test(resume_of_a_finished_task_reports_its_status),
               dgm_test(resume_follows_a_task_that_works),
               dgm_test_holds(resume_after_a_restart_ends_in_completed, "R002-32 R002-37"),
