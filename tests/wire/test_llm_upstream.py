@@ -142,6 +142,39 @@ def _():
         same(second.bodies()[0]["model"], "m-2", "the model")
 
 
+def thinks_then_calls(body, n):
+    """A call with a signature, behind some reasoning; then an answer."""
+    if n:
+        return text("done")
+    answer = calls(("now", {}))
+    answer.frames.insert(0, {"choices": [{"index": 0, "delta": {"reasoning_content": "I need the time."}}]})
+    answer.frames[1]["choices"][0]["delta"]["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": "signed"}}
+    return answer
+
+
+NOW = [{"exec": {"name": "now", "command": ["echo", "noon"], "description": "the time"}}]
+
+
+@each("reasoning is sent back only if the setting send_reasoning is {}", [("false", False), ("true", True)])
+def _(wanted):
+    up = Upstream(thinks_then_calls)
+    with in_front(up, tools=NOW, send_reasoning=wanted) as s:
+        same(task_text(Client(s, RPC1).send("go").task), "done", "the answer")
+    turn = next(m for m in up.bodies()[1]["messages"] if m["role"] == "assistant")
+    same(turn.get("reasoning_content"), "I need the time." if wanted else None, "the reasoning")
+    same(turn["tool_calls"][0].get("extra_content"), {"google": {"thought_signature": "signed"}}, "the signature")
+
+
+@test("failover: the next server does not get the signatures of the first")
+def _():
+    first = Upstream(lambda body, n: thinks_then_calls(body, n) if n == 0 else error(500))
+    second = Upstream(lambda body, n: text("from the second"))
+    with in_front(first, tools=NOW, retries=0, upstreams=[{"base_url": second.url, "model": "m-2"}]) as s:
+        same(task_text(Client(s, RPC1).send("go").task), "from the second", "the answer")
+    check("signed" in json.dumps(first.bodies()[1]), "the first server gets its own signature")
+    check("signed" not in json.dumps(second.bodies()[0]), second.bodies()[0])
+
+
 @test("failover when nothing listens")
 def _():
     second = Upstream(lambda body, n: text("from the second"))

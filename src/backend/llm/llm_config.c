@@ -35,6 +35,13 @@ struct llm_settings {
          .about = "the environment variable that has the key"},                                    \
         {"api_key_file", DGM_SETTING_STR, offsetof(T, u.remote.token_file), .def = "",             \
          .about = "the file whose first line is the key"},                                         \
+        {"send_reasoning",                                                                         \
+         DGM_SETTING_CHOICE,                                                                       \
+         offsetof(T, u.send_reasoning),                                                            \
+         .choices = "false|true",                                                                  \
+         .def = "false",                                                                           \
+         .about = "the reasoning of the model is sent back with its turns, as "                    \
+                  "`reasoning_content`: some servers of `chat` require this"},                     \
         DGM_REMOTE_HEADER_SETTINGS(T, u.remote)
 
 #define LIMIT(member) offsetof(struct llm_settings, member)
@@ -160,6 +167,7 @@ static dgm_code open_upstream(struct llm_agent *x, struct llm_upstream *u,
     if ((rc = dgm_remote_open(&u->remote, options, x->arena, err)))
         return rc;
     u->url = url_of_calls(x->arena, base, dgm_model_api_path((dgm_model_api)u->api));
+    u->source = dgm_arena_printf(x->arena, "%.*s %.*s", DGM_P(u->url), DGM_P(u->model));
     return DGM_OK;
 }
 
@@ -190,6 +198,7 @@ static dgm_code open_upstreams(struct llm_agent *x, const struct llm_settings *s
             (dgm_str){0};
         u->remote.headers = NULL;
         u->api = DGM_MODEL_CHAT;
+        u->send_reasoning = 0;
         if ((rc = dgm_settings_read(item, upstream_rows, &more, &inner)) ||
             (rc = open_upstream(x, u, options, &inner))) {
             if (err)

@@ -408,6 +408,8 @@ static void model_make_request(struct llm_model_call *c, const dgm_llm_model *m)
         .messages = {messages, m->messages.n},
         .parameters = j->agent->parameters,
         .without = c->without,
+        .sends_reasoning = c->upstream->send_reasoning,
+        .source = c->upstream->source,
     };
     if (m->is_summary)
         return;
@@ -439,7 +441,9 @@ void dgm_llm_model_start(struct llm_job *j, const dgm_llm_model *m)
                                      .on_reasoning = model_on_reasoning,
                                      .on_call = model_on_call,
                                      .clean_error = model_clean_error,
-                                     .arg = c};
+                                     .arg = c,
+                                     .source = c->upstream->source,
+                                     .keeps_reasoning = c->upstream->send_reasoning};
     c->answer = dgm_model_answer_new((dgm_model_api)c->upstream->api, &c->handler,
                                      dgm_hash(m->attempt + 1, m->id.p, m->id.n));
     dgm_timer_init(j->run->loop, &c->timer, model_on_timer, c);
