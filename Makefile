@@ -18,7 +18,7 @@ ninja = @if [ -t 1 ]; then ninja -C $(1); else ninja -C $(1) --quiet | sed '/no 
 .PHONY: build run tour test check bench fuzz soak tck test-fresh format tidy install clean help
 .DEFAULT_GOAL := build
 
-build: build/build.ninja ## build build/dragoman and build/libdragoman.{so,a}
+build: build/build.ninja ## build build/dragoman, build/libdragoman.{so,a} and build/libdragoman-agent.{so,a}
 	$(call ninja,build)
 
 run: build ## set up, build, and start the server with the built-in agents (ARGS="--listen ..."); FRESH=1 deletes its tasks

@@ -30,7 +30,8 @@ typedef struct dgm_agent_loop_options {
     dgm_str settings;
     dgm_str config;
     const char *config_file;
-    dgm_str mcp;       /* with settings: the `mcp` member of a configuration, a JSON object; may be absent */
+    dgm_str
+        mcp; /* with settings: the `mcp` member of a configuration, a JSON object; may be absent */
     const char *agent; /* with config: the id of the agent; NULL: the default agent */
     /* Where tasks are stored: "memory:" or "sqlite:PATH"; NULL: "memory:". `store` of a configuration is not used. */
     const char *store;
@@ -73,7 +74,8 @@ typedef bool (*dgm_agent_on_event)(void *arg, const dgm_agent_event *event);
 typedef struct dgm_agent_execute_options {
     size_t size;        /* sizeof(dgm_agent_execute_options) */
     dgm_str context_id; /* of the conversation; absent: a new one */
-    dgm_str task_id;    /* of a task that waits for input: the message is the answer; absent: a new task */
+    dgm_str
+        task_id; /* of a task that waits for input: the message is the answer; absent: a new task */
     /* An A2A message as JSON, 0.3 or 1.0, instead of the prompt: files, data, the answer to an approval. */
     dgm_str message;
 } dgm_agent_execute_options;
@@ -82,7 +84,7 @@ typedef struct dgm_agent_execute_options {
  * Runs the agent, and returns when it has ended. The events of a task are: first a `task` (state submitted), then
  * status-updates, artifact-updates and internal events, last a status-update that ends the turn: completed, failed, canceled or
  * rejected, or input-required or auth-required if the agent waits for an answer. With a task_id the first event is the
- * `task` as it is.
+ * `task` as it is. An agent of a configuration that answers with messages (`reply: message`) has one `message` as its only event.
  * A failed task is an event, not an error. An error is returned if there is no task: DGM_BAD_PARAMS (invalid
  * arguments), DGM_TASK_NOT_FOUND, DGM_UNSUPPORTED_OPERATION (the task has ended), DGM_UNAVAILABLE (the store has failed,
  * or the loop is freed). options may be NULL.

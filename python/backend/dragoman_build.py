@@ -1,7 +1,7 @@
-"""Builds the wheel (PEP 517): the package's files and libdragoman.so, zipped. Needs nothing but Python.
+"""Builds the wheel (PEP 517): the package's files, libdragoman.so and libdragoman-agent.so, zipped. Needs nothing but Python.
 
-The library is DRAGOMAN_LIB if that is set, else build/libdragoman.so of the tree (`make`), else meson and ninja
-build one.
+The libraries are DRAGOMAN_LIB, if that is set, and the one beside it; else those of build/ in the tree (`make`); else meson
+and ninja build them. A wheel without libdragoman-agent.so has everything but AgentLoop.
 """
 import base64
 import ctypes
@@ -17,6 +17,7 @@ import zipfile
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TREE = os.path.dirname(HERE)
+AGENT = "libdragoman-agent.so"
 NEWEST = "dgm_converter_new_json"  # a library without it is older than this package
 
 
@@ -40,13 +41,13 @@ def _built_here(folder):
         if not shutil.which(tool):
             sys.exit(f"dragoman: there is no build/libdragoman.so in {TREE}, and no {tool} to build one. "
                      "Run `make` there first, or name a library: DRAGOMAN_LIB=/path/to/libdragoman.so")
-    target = f"libdragoman.so.{_version()}"
-    for command in (["meson", "setup", folder, TREE, "-Db_lto=true"], ["ninja", "-C", folder, target]):
+    targets = ["dragoman:shared_library", "dragoman-agent:shared_library"]
+    for command in (["meson", "setup", folder, TREE, "-Db_lto=true"], ["meson", "compile", "-C", folder, *targets]):
         p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if p.returncode:
             sys.exit(f"dragoman: {' '.join(command)} failed:\n{p.stdout[-4000:]}\n"
                      f"`make` in {TREE} installs what it needs, or says what is missing.")
-    return os.path.join(folder, target)
+    return os.path.join(folder, "libdragoman.so")
 
 
 def _library(folder):
@@ -99,7 +100,11 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     files = {f"dragoman/{f}": _read(os.path.join(package, f)) for f in sorted(os.listdir(package))
              if f.endswith(".py") or f == "py.typed"}
     with tempfile.TemporaryDirectory(prefix="dragoman-") as folder:
-        files["dragoman/libdragoman.so"] = _read(_library(folder))
+        library = _library(folder)
+        agent = os.path.join(os.path.dirname(library), AGENT)
+        files["dragoman/libdragoman.so"] = _read(library)
+        if os.path.exists(agent):
+            files[f"dragoman/{AGENT}"] = _read(agent)
     return _wheel(wheel_directory, files, _tag())
 
 

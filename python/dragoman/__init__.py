@@ -1,4 +1,5 @@
-"""Dragoman's translator: agent protocols from one to another. See docs/python.md."""
+"""Dragoman's translator, agent protocols from one to another, and its agent loop. See docs/python.md."""
+from ._agent import AgentError, AgentLoop, Events
 from ._convert import Converter, Format, convert, formats
 from ._functions import (
     compact_events,
@@ -10,8 +11,11 @@ from ._library import ConvertError
 from ._library import version as __version__
 
 __all__ = [
+    "AgentError",
+    "AgentLoop",
     "ConvertError",
     "Converter",
+    "Events",
     "Format",
     "__version__",
     "compact_events",

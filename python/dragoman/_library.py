@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Callable, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -51,7 +51,7 @@ class FormatInfo(ctypes.Structure):
 
 _BYTES, _SIZE, _HANDLE, _INT = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int
 _OUT = [ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(_SIZE), _HANDLE]
-_PROTOTYPES = {
+_PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "dgm_free": (None, [ctypes.c_void_p]),
     "dgm_version": (_BYTES, []),
     "dgm_code_name": (_BYTES, [_INT]),
@@ -89,27 +89,28 @@ def _candidates() -> List[str]:
     return found + ["libdragoman.so.1"]
 
 
-def _load() -> ctypes.CDLL:
+def load(candidates: List[str], prototypes: Dict[str, Tuple[Any, List[Any]]], problem: str, advice: str) -> ctypes.CDLL:
+    """The first of these libraries that has all functions; ImportError lists what was tried."""
     tried = []
-    for path in _candidates():
+    for path in candidates:
         if os.sep in path and not os.path.exists(path):
             tried.append(f"{path}: not there")
             continue
         try:
-            lib = ctypes.CDLL(path)
-            for name, (result, arguments) in _PROTOTYPES.items():
-                function = getattr(lib, name)
+            found = ctypes.CDLL(path)
+            for name, (result, arguments) in prototypes.items():
+                function = getattr(found, name)
                 function.restype, function.argtypes = result, arguments
-            return lib
+            return found
         except OSError as e:
             tried.append(f"{path}: {e}")
         except AttributeError:
             tried.append(f"{path}: of another version, it has no {name}")
-    raise ImportError("dragoman needs libdragoman.so, which was not found:\n  " + "\n  ".join(tried) +
-                      "\nBuild it (`make`) and install the package again, or set DRAGOMAN_LIB=/path/to/libdragoman.so")
+    raise ImportError("\n  ".join([problem, *tried]) + "\n" + advice)
 
 
-lib = _load()
+lib = load(_candidates(), _PROTOTYPES, "dragoman needs libdragoman.so, which was not found:",
+           "Build it (`make`) and install the package again, or set DRAGOMAN_LIB=/path/to/libdragoman.so")
 version: str = lib.dgm_version().decode()
 
 

@@ -49,12 +49,12 @@ class Install(unittest.TestCase):
         p = self.pip("check")
         self.assertEqual(p.returncode, 0, p.stdout)
         p = self.pip("show", "-f", "dragoman")
-        for line in ("Name: dragoman", "dragoman/py.typed", "dragoman/libdragoman.so", "dragoman/__init__.py"):
+        for line in ("Name: dragoman", "dragoman/py.typed", "dragoman/libdragoman.so", "dragoman/libdragoman-agent.so", "dragoman/__init__.py"):
             self.assertIn(line, p.stdout)
 
     def test_2_tests(self):
         """the tests pass with what was installed"""
-        for program in ("functions", "convert"):
+        for program in ("functions", "convert", "agent"):
             p = run(os.path.join(self.bin, "python"), os.path.join(tap.TREE, "python", "tests", f"test_{program}.py"),
                     env={"DRAGOMAN_INSTALLED": "1"})
             self.assertEqual(p.returncode, 0, p.stdout)

@@ -20,6 +20,10 @@ text: str = dragoman.convert("{}", "auto", "a2a-1.0", framing="lines", as_=None)
 data: bytes = dragoman.convert(b"{}", "auto", "a2a-1.0")
 with dragoman.Converter("auto", "a2a-1.0") as c:
     data += c.feed(b"") + c.end()
+with dragoman.AgentLoop({"base_url": "mock:"}, store="memory:") as loop:
+    for event in loop.execute("hi", context_id="c"):
+        kind: str = event["kind"]
+    loop.cancel(next(loop.resume("t"))["taskId"])
 try:
     pass
 except dragoman.ConvertError as e:

@@ -142,8 +142,9 @@ dgm_agent_options dgm_agents_server_options(dgm_arena *a, const dgm_config *c)
     for (size_t i = 0; i < names.n; i++)
         names.at[i] = dgm_arena_dup(a, c->secret_env.at[i]);
     for (size_t i = 0; i < c->outbound_allow.n; i++) {
-        if (!dgm_address_parse_range(c->outbound_allow.at[i], &ranges[n], NULL))
-            n++; /* the configuration was checked: each is one */
+        if (c->outbound_allow.at[i].n &&
+            !dgm_address_parse_range(c->outbound_allow.at[i], &ranges[n], NULL))
+            n++; /* an invalid one was reported */
     }
     dgm_agent_options o = {.secret_env = names, .outbound_allow = {ranges, n}};
     add_peers(a, c, &o);

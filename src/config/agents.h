@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "config/config.h"
 #include "backend/backend.h"
+#include "config/config.h"
 #include "core/core.h"
 
 typedef struct dgm_agents dgm_agents;

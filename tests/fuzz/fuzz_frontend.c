@@ -23,10 +23,10 @@
  * printed.
  */
 #define _GNU_SOURCE /* accept4, memmem */
-#include "config/agents.h"
 #include "app/serve/router.h"
 #include "backend/backend_int.h"
 #include "backend/exec/exec_int.h"
+#include "config/agents.h"
 #include "fuzz/fuzz.h"
 #include "store/store.h"
 

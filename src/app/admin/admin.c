@@ -1,7 +1,7 @@
 /* app/admin/admin.c - `dragoman db ACTION [FILE]` (store/sqlite/admin.h) and `dragoman init KIND [FOLDER]`. */
 #include "app/admin/admin.h"
-#include "config/config.h"
 #include "app/serve/init.h"
+#include "config/config.h"
 #include "store/sqlite/admin.h"
 
 #include <inttypes.h>

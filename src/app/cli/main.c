@@ -3,9 +3,9 @@
 #include "app/client/client.h"
 #include "app/load/load.h"
 #include "app/mcp/mcp_command.h"
-#include "config/config.h"
 #include "app/serve/serve.h"
 #include "cli.h"
+#include "config/config.h"
 
 #include <string.h>
 

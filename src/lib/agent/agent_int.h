@@ -42,9 +42,9 @@ struct dgm_agent_stream {
 
     /* Of the loop thread: */
     dgm_log_reader *reader;
-    uint64_t sent;      /* number of dgm_core_send */
-    bool is_waiting;    /* for an answer of the core */
-    bool is_discarded;  /* the caller has freed it */
+    uint64_t sent;                  /* number of dgm_core_send */
+    bool is_waiting;                /* for an answer of the core */
+    bool is_discarded;              /* the caller has freed it */
     dgm_agent_stream *next, **link; /* in loop->streams */
 
     pthread_mutex_t lock; /* for the rest */

@@ -9,7 +9,7 @@
 
 /* ---- the configuration --------------------------------------------------------------------------------------- */
 
-static dgm_code put_object(dgm_buf *b, dgm_str text, const char *what, dgm_err *err)
+static dgm_code options_put_object(dgm_buf *b, dgm_str text, const char *what, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     yyjson_val *v;
@@ -28,12 +28,12 @@ static dgm_code settings_to_config(const dgm_agent_loop_options *o, dgm_buf *b, 
 {
     dgm_code rc;
     dgm_buf_add_lit(b, "{\"agents\":[{\"id\":\"" OWN_AGENT "\",\"type\":\"llm\",\"settings\":");
-    if ((rc = put_object(b, o->settings, "settings", err)))
+    if ((rc = options_put_object(b, o->settings, "settings", err)))
         return rc;
     dgm_buf_add_lit(b, "}]");
     if (o->mcp.p) {
         dgm_buf_add_lit(b, ",\"mcp\":");
-        if ((rc = put_object(b, o->mcp, "mcp", err)))
+        if ((rc = options_put_object(b, o->mcp, "mcp", err)))
             return rc;
     }
     dgm_buf_add_char(b, '}');

@@ -243,10 +243,8 @@ static void stream_start(void *arg)
         stream_start_resume(s);
         return;
     }
-    dgm_send send = {.agent = loop->agent,
-                     .message = s->message,
-                     .protocol = DGM_STR("a2a"),
-                     .dedupes = false};
+    dgm_send send = {
+        .agent = loop->agent, .message = s->message, .protocol = DGM_STR("a2a"), .dedupes = false};
     s->sent = dgm_core_send(loop->engine.core, &send, stream_on_sent, s);
 }
 
@@ -360,7 +358,7 @@ static struct timespec time_in(int64_t ms)
     return t;
 }
 
-/* Takes the first record out of the queue; NULL: there is none. */
+/* Takes the first record out of the queue; NULL: it is empty. */
 static dgm_record *stream_take(dgm_agent_stream *s, int64_t timeout_ms)
 {
     struct timespec until = time_in(timeout_ms < 0 ? 0 : timeout_ms);

@@ -1,19 +1,22 @@
 /* test_agent_loop.c - include/dragoman/agent.h, with the scripted model; the compliance test of document 002. */
 #include "base/arena.h"
-#include "json/json.h"
 #include "support/check.h"
+#include "json/json.h"
 
+#include <dirent.h>
 #include <dragoman/agent.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #define SETTINGS                                                                                   \
-    "{\"base_url\":\"mock:\",\"ask_user\":true,\"tools\":[{\"exec\":{\"name\":\"now\",\"command\":[\"echo\",\"noon\"]," \
+    "{\"base_url\":\"mock:\",\"ask_user\":true,\"tools\":[{\"exec\":{\"name\":\"now\","            \
+    "\"command\":[\"echo\",\"noon\"],"                                                             \
     "\"description\":\"the time\"}}]}"
 
 #define FLOW                                                                                       \
     "task=submitted status-update=working "                                                        \
-    "internal:llm-call internal:usage internal:message internal:tool-start internal:tool-complete " \
+    "internal:llm-call internal:usage internal:message internal:tool-start "                       \
+    "internal:tool-complete "                                                                      \
     "internal:message internal:checkpoint "                                                        \
     "internal:llm-call artifact-update internal:usage artifact-update internal:checkpoint "        \
     "status-update=completed"
@@ -105,8 +108,8 @@ static void put_text(const struct seen *s, dgm_buf *b)
     for (size_t i = 0; i < s->n; i++) {
         if (!dgm_str_is(kind_of(s, i), "artifact-update"))
             continue;
-        yyjson_val *parts = dgm_json_get(dgm_json_get(s->events[i], DGM_STR("artifact")),
-                                         DGM_STR("parts"));
+        yyjson_val *parts =
+            dgm_json_get(dgm_json_get(s->events[i], DGM_STR("artifact")), DGM_STR("parts"));
         if (!yyjson_is_true(dgm_json_get(s->events[i], DGM_STR("append"))))
             dgm_buf_clear(b);
         for (size_t k = 0; k < yyjson_arr_size(parts); k++)
@@ -248,7 +251,8 @@ static void a_question_is_answered(void **state)
 
 static void an_approval_is_a_message(void **state)
 {
-    dgm_agent_loop *loop = open_loop("{\"base_url\":\"mock:\",\"model\":\"m\",\"approve\":\"always\",\"tools\":[{\"exec\":{\"name\":"
+    dgm_agent_loop *loop = open_loop("{\"base_url\":\"mock:\",\"model\":\"m\",\"approve\":"
+                                     "\"always\",\"tools\":[{\"exec\":{\"name\":"
                                      "\"now\",\"command\":[\"echo\",\"noon\"]}}]}",
                                      NULL);
     struct seen *s = seen_new(loop);
@@ -257,8 +261,8 @@ static void an_approval_is_a_message(void **state)
     run(s, "call now {}", NULL);
     check_last(s, "input-required", true);
     strcpy(task_id, s->task_id);
-    yyjson_val *asked = dgm_json_get(dgm_json_get(s->events[s->n - 1], DGM_STR("status")),
-                                     DGM_STR("message"));
+    yyjson_val *asked =
+        dgm_json_get(dgm_json_get(s->events[s->n - 1], DGM_STR("status")), DGM_STR("message"));
     yyjson_val *parts = dgm_json_get(asked, DGM_STR("parts"));
     dgm_str id = {0};
     for (size_t i = 0; i < yyjson_arr_size(parts) && !id.n; i++)
@@ -268,9 +272,8 @@ static void an_approval_is_a_message(void **state)
              "\"type\":\"approval\",\"id\":\"%.*s\",\"approved\":true}}]}",
              DGM_P(id));
     seen_clear(s);
-    dgm_agent_execute_options o = {.size = sizeof o,
-                                   .task_id = dgm_str_from(task_id),
-                                   .message = dgm_str_from(message)};
+    dgm_agent_execute_options o = {
+        .size = sizeof o, .task_id = dgm_str_from(task_id), .message = dgm_str_from(message)};
     run(s, NULL, &o);
     check_last(s, "completed", true);
     size_t n_tools = 0;
@@ -288,9 +291,8 @@ static void a_model_that_fails_is_an_event(void **state)
     (void)state;
     run(s, "error 400 no", NULL);
     check_last(s, "failed", true);
-    assert_true(dgm_json_str_member(
-                    dgm_json_get(s->events[s->n - 1], DGM_STR("metadata")), "error")
-                    .n > 0);
+    assert_true(
+        dgm_json_str_member(dgm_json_get(s->events[s->n - 1], DGM_STR("metadata")), "error").n > 0);
     seen_free(s);
     dgm_agent_loop_free(loop);
 }
@@ -462,6 +464,39 @@ static void many_threads_execute(void **state)
     dgm_agent_loop_free(loop);
 }
 
+static size_t count_entries(const char *folder)
+{
+    size_t n = 0;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static void use_a_loop(void)
+{
+    struct seen *s = seen_new(open_loop(SETTINGS, NULL));
+    run(s, "call now {}", NULL);
+    seen_clear(s);
+    s->stop_at = "internal:llm-call";
+    run(s, "hang", NULL); /* goes on in the background */
+    dgm_agent_loop_free(s->loop);
+    seen_free(s);
+}
+
+static void a_loop_leaves_neither_descriptors_nor_threads(void **state)
+{
+    (void)state;
+    use_a_loop(); /* the first one starts what the process has once */
+    size_t fds = count_entries("/proc/self/fd"), threads = count_entries("/proc/self/task");
+    for (int i = 0; i < 5; i++)
+        use_a_loop();
+    assert_int_equal(count_entries("/proc/self/fd"), fds);
+    assert_int_equal(count_entries("/proc/self/task"), threads);
+}
+
 /* ---- resume ------------------------------------------------------------------------------------------------------ */
 
 static void resume_of_a_finished_task_reports_its_status(void **state)
@@ -592,7 +627,8 @@ static void a_configuration_is_read(void **state)
     check_text(s, "from m");
     seen_free(s);
     dgm_agent_loop_free(loop);
-    o.config = DGM_STR("agents:\n- {id: m, type: llm, settings: {base_url: 'mock:', model: m, histroy: 3}}\n");
+    o.config = DGM_STR(
+        "agents:\n- {id: m, type: llm, settings: {base_url: 'mock:', model: m, histroy: 3}}\n");
     assert_int_equal(dgm_agent_loop_new(&o, &loop, &err), DGM_BAD_PARAMS);
     assert_string_equal(err.at, "/agents/0/settings/histroy");
     assert_int_equal(err.line, 2);
@@ -637,6 +673,7 @@ DGM_TEST_MAIN(dgm_test_holds(the_compliance_test_of_document_002, "R002-30 R002-
               dgm_test(a_slow_reader_gets_every_event), dgm_test(a_wait_has_a_timeout),
               dgm_test(on_event_may_cancel), dgm_test(another_thread_cancels),
               dgm_test(a_loop_that_is_freed_ends_its_streams), dgm_test(many_threads_execute),
+              dgm_test(a_loop_leaves_neither_descriptors_nor_threads),
               dgm_test(resume_of_a_finished_task_reports_its_status),
               dgm_test(resume_follows_a_task_that_works),
               dgm_test_holds(resume_after_a_restart_ends_in_completed, "R002-32 R002-37"),
