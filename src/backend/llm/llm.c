@@ -395,6 +395,7 @@ const dgm_backend dgm_backend_llm = {
     .can_resume = true,
     .wants_history = true,
     .hides_auth_answers = true,
+    .invokes_agents = true,
     .reply = DGM_REPLY_TASK,
     .card = card,
     DGM_SHAPED(llm_open_shaped),
