@@ -106,7 +106,8 @@ typedef struct dgm_run_ops {
     /* The agent failed: a warning in the operator's log, with the task's id. Before end. May be NULL. */
     void (*fault)(dgm_run *run, const dgm_run_fault *fault);
     /* Stores a text for later runs, durably, in place of the one before; stored() comes later, on the loop, and may be NULL.
-     * The text is stored after all events that were emitted before this call, and no client sees an event that is
+     * The text is stored after all events that were emitted before this call; events that the store did not have yet are
+     * in one commit with it. No client sees an event that is
      * emitted after this call before the text is stored. At most DGM_MAX_RUN_NOTE_BYTES: a longer one is not stored, and
      * stored() reports DGM_TOO_LARGE. The member may be NULL: then nothing is stored. */
     void (*remember)(dgm_run *run, dgm_run_scope scope, dgm_str text,

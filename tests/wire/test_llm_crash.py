@@ -3,10 +3,10 @@ import json
 import os
 import sys
 import threading
+import urllib.request
 
 from lib import kills, models
 from lib.a2a import RPC1, Client, artifact_texts, message, task_text
-from lib.http import ask
 from lib.models import Upstream, calls, text
 from lib.server import Server, agent, folder, needs_ours, settings
 from lib.tap import check, each, same, soon, test
@@ -161,9 +161,19 @@ def _():
         same(len(w.ran()), STEPS, "runs of the tool")
 
 
-def records(s, task):
-    lines = ask(s.address, "GET", f"/debug/tasks/{task}/records").body.decode().splitlines()
-    return [json.loads(line)["record"] for line in lines if line.startswith("{")]
+def records(s, task, until=lambda r: False):
+    """The records of a task: up to this one, or up to its end."""
+    found = []
+    with urllib.request.urlopen(f"{s.url}/debug/tasks/{task}/records", timeout=60) as answer:
+        for line in answer:
+            found.append(json.loads(line)["record"])
+            if until(found[-1]):
+                break
+    return found
+
+
+def is_start(record):
+    return record.get("kind") == "internal:tool-start"
 
 
 @test("the start of a tool is stored before the tool runs, and its unknown outcome behind it")
@@ -172,7 +182,7 @@ def _():
         w.until[0] = w.folder + "/go"
         t = w.client.send("go", config={"returnImmediately": True}).task
         soon(w.ran, "the tool was not started")
-        start, = [r for r in records(w.server, t["id"]) if r.get("kind") == "internal:tool-start"]  # records that clients see are stored
+        start = records(w.server, t["id"], is_start)[-1]  # records that clients see are stored
         w.server.kill()
         with open(w.until[0], "w", encoding="utf-8"):
             pass
