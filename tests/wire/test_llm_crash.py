@@ -1,16 +1,22 @@
-"""kill -9 of a server with an llm agent: the task goes on by itself, tools run once, the text is there once."""
+"""kill -9 of a server with an llm agent: the task goes on by itself, tools run once, the text is there once.
+
+DRAGOMAN_KILLS says how often at random moments (10)."""
 import json
 import os
 import sys
 import threading
+import time
 import urllib.request
 
-from lib import kills, models
+from lib import fronts, kills, models
 from lib.a2a import RPC1, Client, artifact_texts, message, task_text
+from lib.http import ask
 from lib.models import Upstream, calls, text
 from lib.server import Server, agent, folder, needs_ours, settings
 from lib.tap import check, each, same, soon, test
+from test_resume import rng
 
+KILLS = int(os.environ.get("DRAGOMAN_KILLS", "10"))
 STEPS = 3  # calls of the tool, one per iteration
 # appends a line with the key of its call, then waits for a file if its argument names one
 TOOL = """import json, os, sys, time
@@ -132,6 +138,23 @@ def _():
             if e.kind == "artifactUpdate":
                 folded = (folded if e.body.get("append") else "") + "".join(p["text"] for p in e.body["artifact"]["parts"])
         same(folded, "one two three four", "the text of the client")
+
+
+@test("killed in the middle of a text: a response of OpenAI's Responses has the text once")
+def _():
+    with World() as w:
+        w.up.script = lambda body, n: text("one two three four", pause=0.3) if n == 0 else text("one two three four")
+        with fronts.stream(w.server, "/v1/responses", {"model": "assistant", "input": "go", "stream": True}) as frames:
+            first = frames.next().json["response"]["id"]
+            while "delta" not in frames.next().json["type"]:
+                pass
+            w.server.kill()
+        w.server.restart()
+
+        def response():
+            return ask(w.server.address, "GET", f"/v1/responses/{first}").json
+        soon(lambda: response()["status"] == "completed", lambda: response(), 60)
+        same(fronts.output_text(response()), "one two three four", "the text")
 
 
 @test("a question that waits survives a restart")
@@ -287,3 +310,23 @@ def _():
         soon(lambda: c.get(t["id"]).state == "TASK_STATE_COMPLETED", lambda: c.get(t["id"]).task["status"], 60)
         same(models.results_of(up.bodies()[-1])[0][1], "from the desk", "the result")
         same(Client(s, RPC1, base="/agents/desk").list().value["totalSize"], 1, "tasks of the agent")
+
+
+@test(f"killed at {KILLS} random moments: every task finishes, no tool runs twice", timeout=120 + 20 * KILLS)
+def _():
+    pick = rng("llm-crash")
+    with World() as w:
+        ids, kills = [], 0
+        while kills < KILLS:
+            ids += [w.client.send("go", config={"returnImmediately": True}).task["id"] for _ in range(3)]
+            time.sleep(pick.random() * 0.6)
+            w.server.kill()
+            kills += 1
+            w.server.restart()
+        for id in ids:
+            done = w.finished(id)
+            check(task_text(done).endswith("all done"), task_text(done))
+            texts = artifact_texts(done)
+            same(len(texts), len(set(texts)), f"texts of {id}: {texts}")
+        ran = w.ran()
+        same(len(ran), len(set(ran)), "runs of the tool, and keys of its calls")

@@ -1,5 +1,5 @@
 // useChat without React: the SDK's own chat and transport, against a live server.
-import { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
+import { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ export const agents = [
     { id: 'hello', type: 'hello' },
     { id: 'slow', type: 'demo' },
     { id: 'say', type: 'exec', settings: { command: [say] } },
+    { id: 'asks', type: 'exec', settings: { command: [fileURLToPath(new URL('../../../wire/lib/asks.py', import.meta.url))] } },
 ];
 
 export const start = (more = {}, store) => new Server({ agents, ...more }, store).start();
@@ -63,7 +64,7 @@ export class Chat extends AbstractChat {
                 const output = tools[toolCall.toolName];
                 if (output !== undefined) this.addToolOutput({ tool: toolCall.toolName, toolCallId: toolCall.toolCallId, output });
             },
-            sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+            sendAutomaticallyWhen: (chat) => lastAssistantMessageIsCompleteWithToolCalls(chat) || lastAssistantMessageIsCompleteWithApprovalResponses(chat),
         });
         Object.assign(this, { server, api, headers, chunks, errors });
     }
