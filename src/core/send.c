@@ -19,7 +19,6 @@
 #include "core/core_int.h"
 #include "model/approval.h"
 #include "model/form.h"
-#include "json/build.h"
 
 #include <stdlib.h>
 
@@ -129,25 +128,6 @@ static uint64_t send_fill_answer(struct live *l, struct call *c)
     return l->log->last;
 }
 
-/* The request as it is stored, without its messages: the member `input` of Responses. */
-static dgm_str request_without_input(dgm_arena *a, dgm_str request)
-{
-    yyjson_val *root = dgm_json_parse_trusted(a, dgm_arena_dup(a, request)), *key, *value;
-    size_t i, n;
-    if (!dgm_json_get(root, DGM_STR("input")))
-        return request;
-    dgm_json_build b = dgm_json_build_start(a);
-    dgm_json_build_object(&b, NULL);
-    yyjson_obj_foreach (root, i, n, key, value) {
-        if (!dgm_str_is(dgm_json_str(key), "input"))
-            dgm_json_build_member(&b, dgm_json_str(key), value);
-    }
-    dgm_json_build_array(&b, "input");
-    dgm_json_build_close(&b);
-    dgm_json_build_close(&b);
-    return dgm_json_text_in(a, dgm_json_build_end(&b));
-}
-
 /* The answer to a request to sign in may be a credential: neither the log nor the agent gets it. A resend is recognised by
  * its digest. */
 static void send_hide_auth_answer(struct live *l, struct call *c)
@@ -159,7 +139,7 @@ static void send_hide_auth_answer(struct live *l, struct call *c)
     c->send.content = dgm_arena_dup(c->arena, (dgm_str){(const char *)digest, sizeof digest});
     *c->send.message = dgm_auth_answer_hidden(c->send.given, c->send.message);
     if (c->turn.request.n)
-        c->turn.request = request_without_input(c->arena, c->turn.request);
+        c->turn.request = dgm_auth_request_hidden(c->arena, c->turn.request);
 }
 
 static void send_start_turn(struct live *l, struct call *c)

@@ -323,6 +323,24 @@ dgm_message dgm_auth_answer_hidden(dgm_arena *a, const dgm_message *m)
                          .parts = {part, 1}};
 }
 
+dgm_str dgm_auth_request_hidden(dgm_arena *a, dgm_str request)
+{
+    yyjson_val *root = dgm_json_parse_trusted(a, dgm_arena_dup(a, request)), *key, *value;
+    size_t i, n;
+    if (!dgm_json_get(root, DGM_STR("input")))
+        return request;
+    dgm_json_build b = dgm_json_build_start(a);
+    dgm_json_build_object(&b, NULL);
+    yyjson_obj_foreach (root, i, n, key, value) {
+        if (!dgm_str_is(dgm_json_str(key), "input"))
+            dgm_json_build_member(&b, dgm_json_str(key), value);
+    }
+    dgm_json_build_array(&b, "input");
+    dgm_json_build_close(&b);
+    dgm_json_build_close(&b);
+    return dgm_json_text_in(a, dgm_json_build_end(&b));
+}
+
 /* ---- as text ---------------------------------------------------------------------------------------------------------- */
 
 bool dgm_part_is_asked(const dgm_part *p)

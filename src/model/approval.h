@@ -109,6 +109,8 @@ bool dgm_message_declines(dgm_arena *a, const dgm_message *m);
 /* The answer to a request to sign in without its content, which may be a credential: one part
  * {"type":"auth-response","action":"accept"|"decline"}, without metadata. */
 dgm_message dgm_auth_answer_hidden(dgm_arena *a, const dgm_message *m);
+/* The stored request of such an answer (JSON text) without its messages: the member `input` of Responses is empty. */
+dgm_str dgm_auth_request_hidden(dgm_arena *a, dgm_str request);
 
 /* ---- as text ---------------------------------------------------------------------------------------------------------- */
 
