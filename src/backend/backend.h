@@ -236,7 +236,7 @@ typedef struct dgm_backend {
      * neither stored nor passed to the agent (dgm_auth_answer_hidden). */
     bool hides_auth_answers;
     bool invokes_agents; /* its runs may invoke other agents of this server */
-    bool foreign;       /* a third-party program makes the events: their faults become warnings */
+    bool foreign;        /* a third-party program makes the events: their faults become warnings */
     const dgm_setting *settings; /* ends with a row of zeros; NULL: none */
     /* config: the agent's own settings, an object or NULL; errors carry a pointer into it. */
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,

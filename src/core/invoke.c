@@ -125,11 +125,11 @@ static bool is_invoked_by(const dgm_task_row *row, dgm_str parent)
     dgm_event event;
     if (!row->folded.n || dgm_record_from_bytes(head, row->folded, &record, NULL))
         return false;
-    bool is_child = !dgm_record_event(record, a, &event, NULL) && event.kind == DGM_EVENT_TASK &&
-                    event.task->history.n &&
-                    dgm_str_eq(dgm_json_str_member(event.task->history.at[0].metadata,
-                                                   DGM_META_PARENT_TASK),
-                               parent);
+    bool is_child =
+        !dgm_record_event(record, a, &event, NULL) && event.kind == DGM_EVENT_TASK &&
+        event.task->history.n &&
+        dgm_str_eq(dgm_json_str_member(event.task->history.at[0].metadata, DGM_META_PARENT_TASK),
+                   parent);
     dgm_record_unref(record);
     return is_child;
 }
