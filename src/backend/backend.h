@@ -106,7 +106,8 @@ typedef struct dgm_run_ops {
     /* The agent failed: a warning in the operator's log, with the task's id. Before end. May be NULL. */
     void (*fault)(dgm_run *run, const dgm_run_fault *fault);
     /* Stores a text for later runs, durably, in place of the one before; stored() comes later, on the loop, and may be NULL.
-     * The text is stored after all events that were emitted before this call, and no client sees an event that is
+     * The text is stored after all events that were emitted before this call; events that the store did not have yet are
+     * in one commit with it. No client sees an event that is
      * emitted after this call before the text is stored. At most DGM_MAX_RUN_NOTE_BYTES: a longer one is not stored, and
      * stored() reports DGM_TOO_LARGE. The member may be NULL: then nothing is stored. */
     void (*remember)(dgm_run *run, dgm_run_scope scope, dgm_str text,
@@ -231,7 +232,11 @@ typedef struct dgm_backend {
     bool can_resume;    /* a run may go on after a restart of the process */
     bool wants_history; /* it reads input.history */
     dgm_reply reply;    /* how its agents answer, unless the configuration says otherwise */
-    bool foreign;       /* a third-party program makes the events: their faults become warnings */
+    /* The agent needs to know only that a request to sign in (auth-required) was answered: the content of the answer is
+     * neither stored nor passed to the agent (dgm_auth_answer_hidden). */
+    bool hides_auth_answers;
+    bool invokes_agents; /* its runs may invoke other agents of this server */
+    bool foreign;        /* a third-party program makes the events: their faults become warnings */
     const dgm_setting *settings; /* ends with a row of zeros; NULL: none */
     /* config: the agent's own settings, an object or NULL; errors carry a pointer into it. */
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,

@@ -95,7 +95,7 @@ static void from_records_correct(dgm_records_to_events *f, size_t i, dgm_str tex
     dgm_canon_event e = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
     e.snapshot.messages = (dgm_canon_messages){&one, 1};
     e.snapshot.changed = one.id;
-    e.snapshot.restarts = f->texts[i].artifact_id.n && f->texts[i].open && !f->texts[i].sealed;
+    e.snapshot.restarts = f->restarts;
     if (f->fold) {
         /* an agent that takes back its words all the time must not fill the line with old ones */
         f->snapshot_bytes += dgm_canon_fold_bytes(f->fold);
@@ -219,10 +219,12 @@ void dgm_from_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, b
     if (f->pieces.has_held)
         flush_pieces(f);
     f->texts[i].sealed = last;
+    f->restarts = !append && !last && f->texts[i].open;
     from_records_say(f,
                      append ? dgm_reconcile_delta(f->texts_said, i, text)
                             : dgm_reconcile_replace(f->texts_said, i, text),
                      !known && last);
+    f->restarts = false;
 }
 
 /* ---- messages and status texts -------------------------------------------------------------------------------- */

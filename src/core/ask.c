@@ -143,6 +143,7 @@ static void live_handle_cancel(struct live *l, struct call *c)
     }
     c->next = l->rare->canceling;
     dgm_live_rare(l)->canceling = c;
+    dgm_core_cancel_waiting_children(l);
     if (l->run) {
         if (!c->next)
             wait_then(l, DGM_CANCEL_WAIT_MS, cancel_timed_out);

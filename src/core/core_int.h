@@ -404,6 +404,7 @@ dgm_code dgm_core_run_invoke(dgm_run *base, const dgm_run_invocation *what,
 void dgm_core_run_cancel_invoked(dgm_run_invoked *invoked);
 /* The agents that it has invoked: */
 void dgm_core_invoked_cancel_all(struct run *r);
+void dgm_core_cancel_waiting_children(const struct live *l);
 void dgm_core_invoked_forget(struct run *r); /* it has ended: no callback comes any more */
 void dgm_core_invoked_free_all(struct shard *s);
 

@@ -107,6 +107,66 @@ void dgm_core_invoked_cancel_all(struct run *r)
     }
 }
 
+/* ---- children that wait ------------------------------------------------------------------------------------------ */
+
+/* Tasks that a canceled task has invoked and that wait for an answer. Its runs that knew them have ended. */
+struct child_search {
+    dgm_core *core;
+    dgm_arena *arena;
+    dgm_str parent;
+    unsigned n_open; /* lists that the store has not answered */
+};
+
+static bool is_invoked_by(const dgm_task_row *row, dgm_str parent)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_record_head head = {.seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
+    dgm_record *record = NULL;
+    dgm_event event;
+    if (!row->folded.n || dgm_record_from_bytes(head, row->folded, &record, NULL))
+        return false;
+    bool is_child =
+        !dgm_record_event(record, a, &event, NULL) && event.kind == DGM_EVENT_TASK &&
+        event.task->history.n &&
+        dgm_str_eq(dgm_json_str_member(event.task->history.at[0].metadata, DGM_META_PARENT_TASK),
+                   parent);
+    dgm_record_unref(record);
+    return is_child;
+}
+
+static void on_waiting_tasks(dgm_code code, const dgm_task_row *rows, size_t n, bool more,
+                             size_t total, const dgm_err *err, void *arg)
+{
+    struct child_search *s = arg;
+    (void)more, (void)total, (void)err;
+    for (size_t i = 0; !code && i < n && !s->core->stopping; i++) {
+        if (is_invoked_by(&rows[i], s->parent))
+            dgm_core_cancel(s->core, rows[i].owner, rows[i].agent, rows[i].id, on_invoked_canceled,
+                            NULL);
+    }
+    if (--s->n_open == 0)
+        dgm_arena_free(s->arena); /* s lives in it */
+}
+
+/* Its children are in its context or, if the agent has invoked itself, in one that has the id of the task: context_for(). */
+void dgm_core_cancel_waiting_children(const struct live *l)
+{
+    static const dgm_task_state states[] = {DGM_STATE_INPUT_REQUIRED, DGM_STATE_AUTH_REQUIRED};
+    dgm_str contexts[] = {l->context_id, l->id};
+    if (!l->agent->backend->invokes_agents || l->shard->core->stopping)
+        return;
+    dgm_arena *a = dgm_arena_new_small(sizeof(struct child_search) + 64);
+    struct child_search *s = dgm_new(a, struct child_search);
+    *s = (struct child_search){l->shard->core, a, dgm_arena_dup(a, l->id), 4};
+    for (size_t i = 0; i < 4; i++)
+        dgm_store_list(s->core->o.store,
+                       &(dgm_list_query){.owner = dgm_live_owner(l),
+                                         .context_id = contexts[i / 2],
+                                         .state = {true, (int32_t)states[i % 2]},
+                                         .page_size = DGM_MAX_INVOKED},
+                       on_waiting_tasks, s);
+}
+
 /* ---- following -------------------------------------------------------------------------------------------------- */
 
 static void invoked_end(dgm_run_invoked *v, dgm_task_state state, const dgm_err *err)

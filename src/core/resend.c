@@ -32,10 +32,21 @@ static uint64_t inflight_hash(const struct call *c, dgm_str context_id)
     return dgm_hash_texts(0, key, 5);
 }
 
+/* A content is a text or a digest. The content of an answer that is not stored is always a digest. */
+static bool is_same_content(dgm_str stored, struct call *c)
+{
+    unsigned char digest[DGM_DIGEST_BYTES];
+    dgm_str content = dgm_call_content(c);
+    if (stored.n != DGM_DIGEST_BYTES || content.n == DGM_DIGEST_BYTES)
+        return dgm_str_eq(stored, content);
+    dgm_content_digest(&c->core->shards[dgm_loop_current()->index].sha256, content, digest);
+    return memcmp(stored.p, digest, sizeof digest) == 0;
+}
+
 static bool has_same_content(const struct inflight *f, struct call *c)
 {
     return dgm_str_eq(f->message_id, c->send.message_id) &&
-           dgm_str_eq(f->first ? dgm_call_content(f->first) : f->content, dgm_call_content(c));
+           is_same_content(f->first ? dgm_call_content(f->first) : f->content, c);
 }
 
 static bool is_named(const struct inflight *f, struct call *c)

@@ -169,7 +169,7 @@ static void on_run_note_stored(dgm_code code, const dgm_err *err, void *arg)
     free(n);
 }
 
-/* The events before the text are stored in one commit with it. False: there are none, and the text was not passed on. */
+/* The events before the text are stored in one commit with it. False: no event waits, and the text was not passed on. */
 static bool flush_with_note(const struct run *r, const dgm_append_note *note)
 {
     struct live *l = r->live;

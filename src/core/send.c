@@ -17,6 +17,7 @@
  * callers.
  */
 #include "core/core_int.h"
+#include "model/approval.h"
 #include "model/form.h"
 
 #include <stdlib.h>
@@ -127,10 +128,25 @@ static uint64_t send_fill_answer(struct live *l, struct call *c)
     return l->log->last;
 }
 
+/* The answer to a request to sign in may be a credential: neither the log nor the agent gets it. A resend is recognised by
+ * its digest. */
+static void send_hide_auth_answer(struct live *l, struct call *c)
+{
+    unsigned char digest[DGM_DIGEST_BYTES];
+    if (l->task_state != DGM_STATE_AUTH_REQUIRED || !l->agent->backend->hides_auth_answers)
+        return;
+    dgm_content_digest(&l->shard->sha256, dgm_call_content(c), digest);
+    c->send.content = dgm_arena_dup(c->arena, (dgm_str){(const char *)digest, sizeof digest});
+    *c->send.message = dgm_auth_answer_hidden(c->send.given, c->send.message);
+    if (c->turn.request.n)
+        c->turn.request = dgm_auth_request_hidden(c->arena, c->turn.request);
+}
+
 static void send_start_turn(struct live *l, struct call *c)
 {
     dgm_err err = {0};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    send_hide_auth_answer(l, c);
     dgm_message message = send_fill_message(l, c, a);
     dgm_record *before = dgm_live_snapshot(l);
     if (send_append_message(l, c, &message, a, &err) || send_end_question(l, a, &err)) {

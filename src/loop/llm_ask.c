@@ -294,8 +294,9 @@ static void llm_answer_tool(dgm_llm_loop *l, struct llm_call *c, const dgm_messa
     dgm_str text = dgm_llm_text_of(l->scratch, m);
     const dgm_json *value = llm_first_data(m);
     dgm_str action = dgm_json_str_member(value, "action");
-    bool is_no = dgm_approval_of_text(text) == DGM_REJECTED && (c->schema || c->url.n);
     bool is_auth = c->state == LLM_CALL_AUTH;
+    bool is_no = is_auth ? dgm_message_declines(l->scratch, m)
+                         : dgm_approval_of_text(text) == DGM_REJECTED && c->schema;
     is_no |= dgm_str_is(action, "decline") || dgm_str_is(action, "cancel");
     c->has_answer = true;
     c->answer = is_no ? DGM_LLM_DECLINED : DGM_LLM_ACCEPTED;
@@ -322,7 +323,7 @@ static void llm_answer_user_question(dgm_llm_loop *l, struct llm_call *c, const 
 /* The text of the message may be a credential: the model does not get it. */
 static void llm_answer_auth(dgm_llm_loop *l, struct llm_call *c, const dgm_message *m)
 {
-    bool is_no = dgm_approval_of_text(dgm_llm_text_of(l->scratch, m)) == DGM_REJECTED;
+    bool is_no = dgm_message_declines(l->scratch, m);
     dgm_llm_finish_call(
         l, c,
         &(dgm_llm_result){

@@ -1,9 +1,9 @@
 /*
  * loop/llm_loop.c - the agent loop: its start, its end, messages, and the table of events.
  *
- * Order of what is stored: events first, then the state that follows from them. A process that continues from the state may
- * therefore find events in the log that the state does not have. It emits them again, with the same ids: an artifact restarts
- * with append:false, and a message of the history replaces the one of the same id.
+ * Order of what is stored: events first, then the state that follows from them; events of the same step are in one commit
+ * with it. A process that continues from the state may therefore find events of earlier steps in the log that the state does
+ * not have: chunks of text, and results of tools. An artifact restarts with append:false; results are read from the log.
  */
 #include "loop/llm_loop_int.h"
 

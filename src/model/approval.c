@@ -290,6 +290,57 @@ const dgm_json *dgm_message_auth_request(const dgm_message *m, dgm_auth_request 
     return NULL;
 }
 
+bool dgm_message_declines(dgm_arena *a, const dgm_message *m)
+{
+    if (dgm_approval_of_text(short_text(a, m)) == DGM_REJECTED)
+        return true;
+    for (size_t i = 0; i < m->parts.n; i++) {
+        const dgm_part *p = &m->parts.at[i];
+        dgm_approval approval;
+        if (p->kind != DGM_PART_DATA)
+            continue;
+        dgm_str action = dgm_json_str_member(p->data, "action");
+        if (dgm_str_is(action, "decline") || dgm_str_is(action, "cancel") ||
+            (dgm_approval_read(p->data, &approval) && approval.decision == DGM_REJECTED))
+            return true;
+    }
+    return false;
+}
+
+dgm_message dgm_auth_answer_hidden(dgm_arena *a, const dgm_message *m)
+{
+    dgm_json_build b = dgm_json_build_start(a);
+    dgm_json_build_object(&b, NULL);
+    dgm_json_build_lit(&b, "type", DGM_TYPE_AUTH_RESPONSE);
+    dgm_json_build_lit(&b, "action", dgm_message_declines(a, m) ? "decline" : "accept");
+    dgm_json_build_close(&b);
+    dgm_part *part = dgm_new(a, dgm_part);
+    *part = (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_build_end(&b)};
+    return (dgm_message){.message_id = m->message_id,
+                         .context_id = m->context_id,
+                         .task_id = m->task_id,
+                         .role = m->role,
+                         .parts = {part, 1}};
+}
+
+dgm_str dgm_auth_request_hidden(dgm_arena *a, dgm_str request)
+{
+    yyjson_val *root = dgm_json_parse_trusted(a, dgm_arena_dup(a, request)), *key, *value;
+    size_t i, n;
+    if (!dgm_json_get(root, DGM_STR("input")))
+        return request;
+    dgm_json_build b = dgm_json_build_start(a);
+    dgm_json_build_object(&b, NULL);
+    yyjson_obj_foreach (root, i, n, key, value) {
+        if (!dgm_str_is(dgm_json_str(key), "input"))
+            dgm_json_build_member(&b, dgm_json_str(key), value);
+    }
+    dgm_json_build_array(&b, "input");
+    dgm_json_build_close(&b);
+    dgm_json_build_close(&b);
+    return dgm_json_text_in(a, dgm_json_build_end(&b));
+}
+
 /* ---- as text ---------------------------------------------------------------------------------------------------------- */
 
 bool dgm_part_is_asked(const dgm_part *p)

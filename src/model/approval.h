@@ -22,6 +22,7 @@
 #define DGM_TYPE_APPROVAL "approval"
 #define DGM_TYPE_QUESTION "question"
 #define DGM_TYPE_AUTH_REQUEST "auth-request"
+#define DGM_TYPE_AUTH_RESPONSE "auth-response"
 
 /* ---- requests for approval ------------------------------------------------------------------------------------- */
 
@@ -102,6 +103,14 @@ const dgm_json *dgm_auth_request_data(dgm_arena *a, const dgm_auth_request *requ
 /* A URL of another scheme than http and https is not read: a page makes a link of it. */
 bool dgm_auth_request_read(const dgm_json *data, dgm_auth_request *ret);
 const dgm_json *dgm_message_auth_request(const dgm_message *m, dgm_auth_request *ret);
+/* Does the answer to a question or a request to sign in decline it: one of the words for no, a data part with the member
+ * `action` "decline" or "cancel", or a rejection? */
+bool dgm_message_declines(dgm_arena *a, const dgm_message *m);
+/* The answer to a request to sign in without its content, which may be a credential: one part
+ * {"type":"auth-response","action":"accept"|"decline"}, without metadata. */
+dgm_message dgm_auth_answer_hidden(dgm_arena *a, const dgm_message *m);
+/* The stored request of such an answer (JSON text) without its messages: the member `input` of Responses is empty. */
+dgm_str dgm_auth_request_hidden(dgm_arena *a, dgm_str request);
 
 /* ---- as text ---------------------------------------------------------------------------------------------------------- */
 

@@ -34,8 +34,10 @@ bool dgm_history_ends_with(const dgm_messages *history, dgm_str text)
     for (size_t i = history->n; i-- > 0;) {
         const dgm_message *m = &history->at[i];
         dgm_str rest = text;
-        if (m->role != DGM_ROLE_AGENT)
+        if (m->role != DGM_ROLE_AGENT && is_first)
             return false;
+        if (m->role != DGM_ROLE_AGENT)
+            continue;
         if (!is_first)
             cut_end(&rest, DGM_STR("\n\n"));
         if (!cut_message(&rest, m, &has_text))

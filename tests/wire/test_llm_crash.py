@@ -1,13 +1,15 @@
 """kill -9 of a server with an llm agent: the task goes on by itself, tools run once, the text is there once.
 
 DRAGOMAN_KILLS says how often at random moments (10)."""
+import json
 import os
 import sys
 import threading
 import time
+import urllib.request
 
-from lib import fronts, models
-from lib.a2a import RPC1, Client, artifact_texts, task_text
+from lib import fronts, kills, models
+from lib.a2a import RPC1, Client, artifact_texts, message, task_text
 from lib.http import ask
 from lib.models import Upstream, calls, text
 from lib.server import Server, agent, folder, needs_ours, settings
@@ -180,6 +182,134 @@ def _():
         w.server.restart()
         w.finished(t["id"])
         same(len(w.ran()), STEPS, "runs of the tool")
+
+
+def records(s, task, until=lambda r: False):
+    """The records of a task: up to this one, or up to its end."""
+    found = []
+    with urllib.request.urlopen(f"{s.url}/debug/tasks/{task}/records", timeout=60) as answer:
+        for line in answer:
+            found.append(json.loads(line)["record"])
+            if until(found[-1]):
+                break
+    return found
+
+
+def is_start(record):
+    return record.get("kind") == "internal:tool-start"
+
+
+@test("the start of a tool is stored before the tool runs, and its unknown outcome behind it")
+def _():
+    with World() as w:
+        w.until[0] = w.folder + "/go"
+        t = w.client.send("go", config={"returnImmediately": True}).task
+        soon(w.ran, "the tool was not started")
+        start = records(w.server, t["id"], is_start)[-1]  # records that clients see are stored
+        w.server.kill()
+        with open(w.until[0], "w", encoding="utf-8"):
+            pass
+        w.server.restart()
+        w.finished(t["id"])
+        of_call = [r for r in records(w.server, t["id"]) if r.get("toolCallId") == start["toolCallId"]]
+        same([r["kind"] for r in of_call], ["internal:tool-start", "internal:tool-complete"], "records of the call")
+        check(of_call[1]["success"] is False, of_call)
+        check("unknown" in models.results_of(w.up.bodies()[-1])[0][1], models.results_of(w.up.bodies()[-1]))
+
+
+TEXT = "one two three four five six"
+
+
+@each("killed in the middle of a text, and the client comes back: {}", [(r.name, r, n) if n == 1 else (f"{r.name}, after {n} words", r, n)
+                                                                         for r in kills.READERS for n in (1, 3)])
+def _(kind, words):
+    needs_ours("only Dragoman has this agent")
+    with Server(None, store=f"sqlite:{folder()}/tasks.db", config=settings(agents=[agent("llm", id="assistant", settings={"base_url": "mock:"})])) as s:
+        r = kind(s, "assistant", f"slow 150 {TEXT}")
+        check(r.read(lambda f: r.has_word(f, TEXT.split()[words - 1])), "no text")
+        s.kill()
+        r.read()
+        r.is_cut = True
+        s.restart()
+        r.come_back()
+        same(r.text(), TEXT, "the text of the client")
+        r.check_restart(words)
+
+
+@test("an approval that waits survives kill -9")
+def _():
+    needs_ours("only Dragoman has this agent")
+    log = folder() + "/runs"
+    with Server(None, store=f"sqlite:{folder()}/tasks.db", config=settings(agents=[agent("llm", id="assistant", settings={
+            "base_url": "mock:", "tools": [kills.exec_tool("step", log)], "approve": "always"})])) as s:
+        c = Client(s, RPC1)
+        t = c.send('call step {"tag": "x"} then echo ready').task
+        same(t["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "the state")
+        s.kill()
+        s.restart()
+        same(c.get(t["id"]).task["status"], t["status"], "the question after the restart")
+        request, = [p["data"] for p in t["status"]["message"]["parts"] if p.get("data", {}).get("type") == "approval-request"]
+        check(not kills.Runs(log).lines, "it ran without approval")
+        t = c.send(m=message(task=t["id"], parts=[{"data": {"type": "approval", "id": request["id"], "approved": True}}])).task
+        same((t["status"]["state"], task_text(t)), ("TASK_STATE_COMPLETED", "ready"), "the end")
+        same(len(kills.Runs(log).of("step", "x")), 1, "runs of the tool")
+
+
+def user_texts(body):
+    return [m["content"] for m in body["messages"] if m["role"] == "user"]
+
+
+@test("a message to a task that works survives kill -9 and reaches the model once")
+def _():
+    with World(idempotent=True) as w:
+        w.until[0] = w.folder + "/go"
+        t = w.client.send("go", config={"returnImmediately": True}).task
+        soon(w.ran, "the tool was not started")
+        w.client.send("and quickly", task=t["id"], config={"returnImmediately": True})
+        w.server.kill()
+        with open(w.until[0], "w", encoding="utf-8"):
+            pass
+        w.server.restart()
+        done = w.finished(t["id"])
+        same(user_texts(w.up.bodies()[-1]), ["go", "and quickly"], "messages of the user in the last request")
+        same([p["text"] for m in done["history"] if m["role"] == "ROLE_USER" for p in m["parts"]], ["go", "and quickly"], "the history")
+
+
+@test("a message to a task that works: the next task has each text once")
+def _():
+    with World() as w:
+        w.until[0] = w.folder + "/go"
+        t = w.client.send("go", config={"returnImmediately": True}).task
+        soon(w.ran, "the tool was not started")
+        w.client.send("and quickly", task=t["id"], config={"returnImmediately": True})
+        with open(w.until[0], "w", encoding="utf-8"):
+            pass
+        done = w.finished(t["id"])
+        w.up.script = lambda body, n: text("fine")
+        w.client.send("later", context=done["contextId"])
+        all = json.dumps(w.up.bodies()[-1]["messages"])
+        for words in [f"step {i} " for i in range(STEPS)] + ["all done", "and quickly"]:
+            same(all.count(json.dumps(words)[1:-1]), 1, f"{words!r} in the conversation {all}")
+
+
+@test("killed while an agent of this server works: it is not invoked again")
+def _():
+    needs_ours("only Dragoman has this agent")
+    released = threading.Event()
+    inner = Upstream(lambda body, n: text("from the desk", gate=None if released.is_set() else lambda h: released.wait(60)))
+    up = Upstream(lambda body, n: text("done") if models.results_of(body) else calls(("desk", {"message": "go"})))
+    with Server(None, store=f"sqlite:{folder()}/tasks.db", config=settings(agents=[
+            agent("llm", id="assistant", settings={"base_url": up.url, "model": "m", "tools": [{"agent": "desk"}]}),
+            agent("llm", id="desk", settings={"base_url": inner.url, "model": "m"})])) as s:
+        c = Client(s, RPC1)
+        t = c.send("go", config={"returnImmediately": True}).task
+        soon(lambda: inner.requests, "the agent was not invoked")
+        s.kill()
+        released.set()
+        s.restart()
+        soon(lambda: c.get(t["id"]).state == "TASK_STATE_COMPLETED", lambda: c.get(t["id"]).task["status"], 60)
+        same(models.results_of(up.bodies()[-1])[0][1], "from the desk", "the result")
+        same(Client(s, RPC1, base="/agents/desk").list().value["totalSize"], 1, "tasks of the agent")
 
 
 @test(f"killed at {KILLS} random moments: every task finishes, no tool runs twice", timeout=120 + 20 * KILLS)

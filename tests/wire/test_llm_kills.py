@@ -26,7 +26,7 @@ class World:
 
     def __init__(self, seconds=0.0):
         needs_ours("only Dragoman has this agent")
-        self.folder = folder()
+        self.folder, self.first = folder(), {}  # first: agents and first messages of the tasks that were listed
         self.log, self.store = self.folder + "/runs", f"sqlite:{self.folder}/tasks.db"
         tools = [kills.exec_tool("step", self.log, seconds), kills.exec_tool("again", self.log, seconds, idempotent=True), "t", {"agent": "desk"}]
         self.config = settings(agents=[
@@ -76,12 +76,14 @@ def check_end(w, task, tag):
 
 def tasks_of(w, id, tag):
     """The tasks of an agent whose first message has the tag."""
-    c, found, token = Client(w.server, RPC1, base=f"/agents/{id}"), [], None
+    c, token = Client(w.server, RPC1, base=f"/agents/{id}"), None
     while token != "":
         page = c.list(pageSize=100, **({"pageToken": token} if token else {})).value
-        found += [t["id"] for t in page["tasks"] if f'"{tag}"' in c.get(t["id"]).task["history"][0]["parts"][0]["text"]]
-        token = page["nextPageToken"]
-    return found
+        new = [t["id"] for t in page["tasks"] if t["id"] not in w.first]
+        for task in new:
+            w.first[task] = (id, c.get(task).task["history"][0]["parts"][0]["text"])
+        token = page["nextPageToken"] if new else ""  # the newest are listed first
+    return [task for task, (of, text) in w.first.items() if of == id and f'"{tag}"' in text]
 
 
 def wait_for_end(w, id):

@@ -396,6 +396,8 @@ const dgm_backend dgm_backend_llm = {
     .about = "a language model with tools: any server that is compatible with OpenAI's APIs",
     .can_resume = true,
     .wants_history = true,
+    .hides_auth_answers = true,
+    .invokes_agents = true,
     .reply = DGM_REPLY_TASK,
     .card = card,
     DGM_SHAPED(llm_open_shaped),

@@ -146,9 +146,10 @@ static void restart_text(struct responses_encoder *e, size_t piece, dgm_str text
     dgm_buf_clear(&e->pieces[piece].text);
     dgm_responses_close_message(e, it, "incomplete");
     e->message = NONE;
-    size_t again = dgm_responses_new_piece(e, e->pieces[piece].id);
-    e->pieces[again].earlier = NONE;
-    dgm_map_put(&e->texts, e->pieces[again].id, again);
+    dgm_str id = e->pieces[piece].id;
+    /* without this id: an item whose id starts with that of another one continues its text */
+    size_t again = dgm_responses_new_piece(e, (dgm_str){0});
+    dgm_map_put(&e->texts, id, again);
     e->current = again;
     attach(e, again);
     e->items[e->message].follows = follows;

@@ -201,7 +201,8 @@ void dgm_responses_in_begin(decoder *d, item *it, yyjson_val *v)
 static void join(decoder *d, item *it, dgm_str text)
 {
     bool fresh = !it->was_started && it->lead == 2 && text.n && text.p[0] != '\n';
-    if (fresh && d->message < d->n_items && !d->items[d->message].open) {
+    if (fresh && d->message < d->n_items && !d->items[d->message].open &&
+        !d->items[d->message].is_withdrawn) {
         it->goes_on = true;
         it->lead = 0;
         it->id = d->items[d->message].id;
@@ -303,6 +304,7 @@ static void responses_in_correct(decoder *d, item *it, dgm_str text)
     e.snapshot.messages = (dgm_canon_messages){&m, 1};
     e.snapshot.changed = it->id;
     it->said = (dgm_sum){0};
+    it->is_withdrawn = !text.n;
     dgm_sum_add(&it->said, text);
     dgm_responses_in_out(d, &e);
 }

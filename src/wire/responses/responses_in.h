@@ -30,6 +30,7 @@ struct responses_in_item {
     bool done, answered;
     bool leads; /* its text begins with a blank line of ours, or goes on with the last one's */
     bool goes_on;
+    bool is_withdrawn; /* its text was replaced by nothing: it started again in the next message */
     size_t origin, speaker; /* where it began; of that, who speaks for it */
     unsigned char lead;     /* newlines of it that are still to be left out */
     unsigned parts;         /* of reasoning: begun so far */

@@ -142,6 +142,25 @@ static void a_final_text_that_differs_is_in_what_is_done(void **state)
     free_frames(f);
 }
 
+/* The agent continues after a crash: its deltas so far are void. */
+static void a_text_that_starts_again_is_another_item(void **state)
+{
+    struct frames *f = new_frames();
+    const char *lines = TASK CHUNK("a", "One two", "") CHUNK("a", "One", "")
+        CHUNK("a", " three", MORE) STATUS("COMPLETED", SAYS(TEXT("One three")));
+    (void)state;
+    check_outline(lines, true,
+                  BEGIN MESSAGE("0", "msg_t-m1") DELTA("0", "One two") DONE("0", "msg_t-m1", "")
+                      MESSAGE("1", "msg_1") DELTA("1", "One") DELTA("1", " three")
+                          DONE("1", "msg_1", "One three") "completed\n");
+    run(lines, false, f);
+    yyjson_val *output =
+        dgm_json_get(dgm_json_get(f->at[f->n - 1], DGM_STR("response")), DGM_STR("output"));
+    check_str(member(yyjson_arr_get(output, 0), "status"), "incomplete");
+    check_str(member(yyjson_arr_get(output, 1), "status"), "completed");
+    free_frames(f);
+}
+
 static void texts_that_follow_are_one_message(void **state)
 {
     (void)state;
@@ -392,6 +411,7 @@ static void what_there_is_of_a_response_that_goes_on(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(text_in_deltas), dgm_test(a_final_text_that_differs_is_in_what_is_done),
+              dgm_test(a_text_that_starts_again_is_another_item),
               dgm_test(texts_that_follow_are_one_message), dgm_test(texts_side_by_side_are_two),
               dgm_test(calls_that_wait_are_the_callers),
               dgm_test(calls_with_results_are_the_agents),

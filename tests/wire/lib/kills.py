@@ -122,8 +122,11 @@ class Reader:
         with stream as s:
             return s.rest(60)
 
-    def has_text(self, f):
-        return f.data != "[DONE]" and "one " in f.data and "user" not in f.data
+    def has_word(self, f, word):
+        return f.data != "[DONE]" and f.json.get("delta") == word + " "
+
+    def check_restart(self, words):
+        """How the protocol shows that a text started again. words: that the client had."""
 
 
 class A2A(Reader):
@@ -143,8 +146,12 @@ class A2A(Reader):
             return False
         return True
 
-    def has_text(self, f):
-        return f.kind == "artifactUpdate" and "one " in json.dumps(f.body)
+    def has_word(self, f, word):
+        return f.kind == "artifactUpdate" and f.body["artifact"]["parts"][0].get("text") == word + " "
+
+    def check_restart(self, words):
+        again = [e.body for e in self.more if e.kind == "artifactUpdate" and not e.body.get("append")]
+        same(len(again), 1, "updates with append:false behind the restart")
 
     def task(self):
         return self.frames[0].body["id"] if self.frames else None
@@ -191,11 +198,16 @@ class Responses(Reader):
                 texts[e["item_id"]] = texts.get(e["item_id"], "") + e["delta"]
             elif e["type"] == "response.output_item.done":
                 ended[e["item"]["id"]] = e["item"].get("status")
-        last = all[-1].json["response"]
+        last = self.response = all[-1].json["response"]
         streamed = "".join(t for i, t in texts.items() if ended.get(i) == "completed")
         kept = "".join(p["text"] for i in last["output"] if i["type"] == "message" and i["status"] == "completed" for p in i["content"])
         same(streamed, kept, "the text of the response")
+        same(fronts.output_text(last), streamed, "the text as clients join it")
         return streamed
+
+    def check_restart(self, words):
+        want = ["completed"] if words == 1 else ["incomplete", "completed"]  # the same first words are not a restart
+        same([i["status"] for i in self.response["output"]], want, "items")
 
 
 class AgUi(Reader):
@@ -223,6 +235,10 @@ class AgUi(Reader):
         is_whole = self.more and self.more[0].json["type"] == "RUN_STARTED"
         events = self.more if is_whole else self.frames + self.more
         return fronts.fold_ag_ui(events).text
+
+    def check_restart(self, words):
+        kinds = [f.json["type"] for f in self.more]
+        check(words == 1 or "MESSAGES_SNAPSHOT" in kinds, kinds)
 
 
 class AgUiAgain(AgUi):
