@@ -207,7 +207,7 @@ static bool find_command(struct client *c, const char *word, unsigned long *ret_
 
 static void read_command(struct client *c)
 {
-    char *rest = "";
+    char none[] = "", *rest = none;
     c->pace = AT_ONCE;
     c->n_tokens = 1;
     c->sent = 0;
