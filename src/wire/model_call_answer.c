@@ -40,9 +40,9 @@ struct dgm_model_answer {
     void *decoder;
     dgm_code rc;
     bool is_over, has_output;
-    bool is_half; /* the last value was not JSON: if no other follows, it is the half of one */
-    size_t n_events, n_deltas; /* of the value being fed: all of them, and those of text */
-    dgm_same_text same;        /* the last value, if it was a chunk of text and nothing else */
+    bool is_half;    /* the last value was not JSON: if no other follows, it is the half of one */
+    size_t n_deltas; /* of text, in the value being fed */
+    dgm_same_text same; /* the last value, if it was a chunk of text and nothing else */
     dgm_buf same_json;
     struct model_text text, reasoning;
     struct model_call *calls;
@@ -275,7 +275,6 @@ static dgm_code model_on_event(void *arg, const dgm_canon_event *e)
 {
     dgm_model_answer *m = arg;
     struct model_call *call;
-    m->n_events++;
     if (m->is_over)
         return DGM_OK;
     switch ((int)e->kind) {
@@ -339,11 +338,13 @@ static dgm_code model_feed_value(dgm_model_answer *m, const dgm_frames_item *ite
     return m->codec->decoder_feed(m->decoder, r, v, (dgm_canon_sink){model_on_event, m});
 }
 
-/* A chunk whose only content is text: reading it with another text changes nothing in the decoder. */
+/* A chunk whose only content is text. It may have opened the text, or ended reasoning: then the next one has nothing to open,
+ * and reading it changes nothing in the decoder. */
 static bool model_is_text_chunk(const yyjson_val *v)
 {
     yyjson_val *root = (yyjson_val *)(uintptr_t)v, *key, *member;
-    yyjson_val *choices = dgm_json_get(v, DGM_STR("choices")), *choice = yyjson_arr_get_first(choices);
+    yyjson_val *choices = dgm_json_get(v, DGM_STR("choices")),
+               *choice = yyjson_arr_get_first(choices);
     yyjson_val *delta = dgm_json_get(choice, DGM_STR("delta"));
     size_t i, n;
     yyjson_obj_foreach (root, i, n, key, member) {
@@ -363,7 +364,7 @@ static bool model_is_text_chunk(const yyjson_val *v)
 static void model_remember_chunk(dgm_model_answer *m, const dgm_frames_item *item,
                                  const yyjson_val *v)
 {
-    if (m->api != DGM_MODEL_CHAT || m->n_events != 1 || m->n_deltas != 1 || item->sse_event.n ||
+    if (m->api != DGM_MODEL_CHAT || m->n_deltas != 1 || item->sse_event.n ||
         item->text.n > DGM_MAX_SAME_BYTES || !model_is_text_chunk(v))
         return;
     const yyjson_val *choice = yyjson_arr_get_first(dgm_json_get(v, DGM_STR("choices")));
@@ -402,7 +403,7 @@ static dgm_code model_feed_slowly(dgm_model_answer *m, const dgm_frames_item *it
             m->codec->decoder_done(m->decoder);
         return dgm_model_answer_end(m, err);
     }
-    m->n_events = m->n_deltas = 0;
+    m->n_deltas = 0;
     dgm_code rc =
         dgm_json_read(m->scratch, item->text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, r.err);
     if (!rc)

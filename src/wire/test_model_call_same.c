@@ -5,8 +5,8 @@
  */
 #include "wire/model_call.h"
 
-#include "json/same_text.h"
 #include "support/check.h"
+#include "json/same_text.h"
 
 #define HEAD "{'id':'c-1','object':'chat.completion.chunk','created':1,'model':'m','choices':["
 #define DELTA(members) HEAD "{'index':0,'delta':{" members "},'finish_reason':null}]}"
@@ -74,7 +74,8 @@ static void read_values(const dgm_str *values, size_t n, dgm_str name, dgm_buf *
     dgm_buf_printf(out, "%d;", dgm_model_answer_end(m, NULL));
     const dgm_model_result *r = dgm_model_answer_result(m);
     dgm_buf_printf(out, "%d %.*s %.*s %.*s %lld", r->finish, DGM_P(r->refusal),
-                   DGM_P(r->error.message), DGM_P(r->opaque), (long long)r->usage.total_tokens.value);
+                   DGM_P(r->error.message), DGM_P(r->opaque),
+                   (long long)r->usage.total_tokens.value);
     dgm_model_answer_free(m);
 }
 
@@ -92,7 +93,7 @@ static void check_values(const dgm_str *values, size_t n)
     dgm_buf_done(&slow);
 }
 
-/* The text is open before `before` comes: it is the value that the fast path remembers. */
+/* With the text open before `before` comes, without it, and behind reasoning. */
 static void check_next(dgm_str before, dgm_str next)
 {
     dgm_str values[] = {
@@ -104,7 +105,11 @@ static void check_next(dgm_str before, dgm_str next)
         next,
         with_quotes(HEAD "{'index':0,'delta':{},'finish_reason':'stop'}]}"),
     };
-    check_values(values, sizeof values / sizeof *values);
+    size_t n = sizeof values / sizeof *values;
+    check_values(values, n);
+    check_values(values + 2, n - 2); /* it opens the text */
+    values[1] = with_quotes(DELTA("'reasoning_content':'why'"));
+    check_values(values + 1, n - 1);
 }
 
 /* ---- tests ---------------------------------------------------------------------------------------------------------- */
@@ -193,7 +198,8 @@ static void another_text_is_found(void **state)
         dgm_str found = {0};
         dgm_same_text_set(&s, with_quotes(rows[i].json), dgm_str_from(rows[i].value));
         bool is_found = dgm_same_text_read(&s, with_quotes(rows[i].next), &found);
-        if (is_found != (rows[i].found != NULL) || (is_found && !dgm_str_eq(found, dgm_str_from(rows[i].found))))
+        if (is_found != (rows[i].found != NULL) ||
+            (is_found && !dgm_str_eq(found, dgm_str_from(rows[i].found))))
             fail_msg("%s: %.*s", rows[i].next, DGM_P(found));
     }
 }
@@ -201,7 +207,8 @@ static void another_text_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_pair_of_values_is_read_alike, open_arena, close_arena),
+        cmocka_unit_test_setup_teardown(every_pair_of_values_is_read_alike, open_arena,
+                                        close_arena),
         cmocka_unit_test_setup_teardown(changed_chunks_are_read_alike, open_arena, close_arena),
         cmocka_unit_test_setup_teardown(another_text_is_found, open_arena, close_arena),
     };

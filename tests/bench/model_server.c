@@ -17,11 +17,11 @@
 #include <llhttp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <stddef.h>
 #include <uv.h>
 
 #define BODY_BYTES 65536
@@ -112,8 +112,7 @@ static void put_token(struct client *c)
     c->sent++;
     if (c->pace == EVERY) {
         clock_gettime(CLOCK_MONOTONIC, &t);
-        n = snprintf(text, sizeof text, "%lld ",
-                     (long long)t.tv_sec * 1000000 + t.tv_nsec / 1000);
+        n = snprintf(text, sizeof text, "%lld ", (long long)t.tv_sec * 1000000 + t.tv_nsec / 1000);
     } else {
         n = snprintf(text, sizeof text, "%lu ", c->sent);
     }

@@ -130,7 +130,7 @@ typedef struct show {
     unsigned spin;
     bool spinning;
     dgm_str last_event;
-    bool failed; /* standard output is gone */
+    bool failed;                 /* standard output is gone */
     dgm_approval_requests asked; /* that the task waits for */
     dgm_str sign_in;             /* where; empty: the agent has not said */
 } show;

@@ -384,6 +384,7 @@ static const dgm_inner llm_inner = {
     .start = llm_start,
     .cancel = llm_cancel,
     .message = llm_message,
+    .has_only_tasks = true,
 };
 DGM_SHAPED_OPEN(llm_open_shaped, llm_inner)
 

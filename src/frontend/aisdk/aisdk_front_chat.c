@@ -197,9 +197,10 @@ static void aisdk_on_approvals(void *arg)
     a->q->input.resume = a->approvals.resume;
     a->note.is_approval = a->approvals.task_id.n > 0;
     if (!a->note.is_approval && !a->q->note.results.n) {
-        dgm_fail(&err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "messages"),
-                 "no open request for approval has this approval id: it was answered before, or its "
-                 "task has ended");
+        dgm_fail(
+            &err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "messages"),
+            "no open request for approval has this approval id: it was answered before, or its "
+            "task has ended");
         dgm_aisdk_refuse(a->ask->q.x, &err, NULL, 0);
         return;
     }

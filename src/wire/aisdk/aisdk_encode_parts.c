@@ -301,7 +301,8 @@ void dgm_aisdk_finished(E *e, const dgm_canon_event *event)
     if (!cancelled)
         dgm_aisdk_put_member(&e->out, "\"finishReason\"",
                              o->pending_tool_call_ids.n ? DGM_STR("tool-calls")
-                             : e->finish_reason ? dgm_str_from(e->finish_reason) : DGM_STR("stop"));
+                             : e->finish_reason         ? dgm_str_from(e->finish_reason)
+                                                        : DGM_STR("stop"));
     dgm_buf_add_lit(&e->out, ",\"messageMetadata\":{\"state\":");
     dgm_json_put_str(&e->out, state);
     put_interrupts(&e->out, &o->interrupts);
