@@ -146,7 +146,7 @@ static void an_agent_that_has_only_tasks_has_the_run_itself(void **state)
         struct fake *f =
             SAY(backends[i], WITH(.reply = DGM_REPLY_TASK), STATUS("WORKING"), CHUNK("a", "x", ""),
                 INTERNAL, CHUNK("a", "y", BOTH), SAYS("COMPLETED", "xy"));
-        check_trace(f, "working chunk llm-call last completed");
+        check_trace(f, "working chunk internal last completed");
         check_str(f->final, "xy");
         fake_check_text(f);
         if (i)
@@ -603,6 +603,7 @@ static void a_message_has_its_limit(void **state)
 
 DGM_TEST_MAIN(dgm_test_holds(without_options_the_agent_has_the_run_itself, "R004-19"),
               dgm_test_holds(a_message_becomes_a_task, "R004-19"), dgm_test(a_task_stays_one),
+              dgm_test(an_agent_that_has_only_tasks_has_the_run_itself),
               dgm_test(an_answer_to_a_task_is_its_own),
               dgm_test_holds(a_task_with_no_final_text, "R004-11"), M(0), M(1), M(2), M(3), M(4),
               M(5), M(6), M(7), M(8), M(9), M(10), dgm_test(a_failure_is_not_a_message),
