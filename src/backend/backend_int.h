@@ -23,6 +23,8 @@ typedef struct dgm_inner {
                     const dgm_json *metadata);
     /* It may complete without saying the text again (foreign programs do): then that is added. */
     bool lacks_final_text;
+    /* It emits no Message: DGM_REPLY_TASK changes nothing. */
+    bool has_only_tasks;
 } dgm_inner;
 
 dgm_code dgm_shaped_open(const dgm_inner *inner, const dgm_json *config,

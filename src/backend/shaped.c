@@ -638,7 +638,8 @@ dgm_code dgm_shaped_open(const dgm_inner *inner, const dgm_json *config,
         memcpy(x->working_message, x->options.working_message.p, n);
         x->options.working_message.p = x->working_message;
     }
-    x->is_plain = x->options.reply == DGM_REPLY_AUTO && !x->options.omit_final_text &&
+    bool is_task = inner->has_only_tasks && x->options.reply == DGM_REPLY_TASK;
+    x->is_plain = (x->options.reply == DGM_REPLY_AUTO || is_task) && !x->options.omit_final_text &&
                   !x->options.answer_in_status && n == 0 && !inner->lacks_final_text;
     *ret_agent = x;
     return DGM_OK;

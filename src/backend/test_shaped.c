@@ -49,9 +49,13 @@ static const dgm_inner plain = {
     .open = open_script, .start = start_script, .cancel = cancel_script};
 static const dgm_inner terse = {
     .open = open_script, .start = start_script, .cancel = cancel_script, .lacks_final_text = true};
+static const dgm_inner tasks = {
+    .open = open_script, .start = start_script, .cancel = cancel_script, .has_only_tasks = true};
 DGM_SHAPED_OPEN(open_plain, plain)
+DGM_SHAPED_OPEN(open_tasks, tasks)
 DGM_SHAPED_OPEN(open_terse, terse)
 static const dgm_backend plain_backend = {.type = "plain", DGM_SHAPED(open_plain)};
+static const dgm_backend tasks_backend = {.type = "tasks", DGM_SHAPED(open_tasks)};
 static const dgm_backend terse_backend = {.type = "terse", DGM_SHAPED(open_terse)};
 
 static struct fake *open_with(const dgm_backend *backend, dgm_agent_options options)
@@ -131,6 +135,28 @@ static void a_task_stays_one(void **state)
                          STATUS("WORKING"), SAYS("COMPLETED", "x"));
     (void)state;
     check_trace(f, "task working completed");
+    fake_close(f);
+}
+
+static void an_agent_that_has_only_tasks_has_the_run_itself(void **state)
+{
+    static const dgm_backend *const backends[] = {&plain_backend, &tasks_backend};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct fake *f =
+            SAY(backends[i], WITH(.reply = DGM_REPLY_TASK), STATUS("WORKING"), CHUNK("a", "x", ""),
+                INTERNAL, CHUNK("a", "y", BOTH), SAYS("COMPLETED", "xy"));
+        check_trace(f, "working chunk internal last completed");
+        check_str(f->final, "xy");
+        fake_check_text(f);
+        if (i)
+            assert_null(f->run.agent_data); /* no run of ours between */
+        fake_close(f);
+    }
+    struct fake *f = SAY(&tasks_backend, WITH(.reply = DGM_REPLY_TASK, .omit_final_text = true),
+                         STATUS("WORKING"), CHUNK("a", "x", LAST), SAYS("COMPLETED", "x"));
+    check_trace(f, "working last completed");
+    check_str(f->final, "");
     fake_close(f);
 }
 
@@ -577,6 +603,7 @@ static void a_message_has_its_limit(void **state)
 
 DGM_TEST_MAIN(dgm_test_holds(without_options_the_agent_has_the_run_itself, "R004-19"),
               dgm_test_holds(a_message_becomes_a_task, "R004-19"), dgm_test(a_task_stays_one),
+              dgm_test(an_agent_that_has_only_tasks_has_the_run_itself),
               dgm_test(an_answer_to_a_task_is_its_own),
               dgm_test_holds(a_task_with_no_final_text, "R004-11"), M(0), M(1), M(2), M(3), M(4),
               M(5), M(6), M(7), M(8), M(9), M(10), dgm_test(a_failure_is_not_a_message),

@@ -52,14 +52,17 @@ void dgm_llm_emit_sentence(dgm_llm_loop *l, dgm_task_state state, dgm_str text, 
 
 void dgm_llm_emit_chunk(dgm_llm_loop *l, dgm_str text, bool append, bool is_last)
 {
-    dgm_part part = dgm_llm_text_part(text);
-    dgm_artifact_update u = {
-        .task_id = l->task_id,
-        .context_id = l->context_id,
-        .artifact = {.artifact_id = dgm_str_from(l->artifact_id), .parts = {&part, 1}},
-        .append = append ? DGM_TRUE : DGM_FALSE,
-        .last_chunk = is_last ? DGM_TRUE : DGM_FALSE};
-    llm_emit(l, (dgm_event){.kind = DGM_EVENT_ARTIFACT, .artifact = &u});
+    if (!append) {
+        l->chunk_part = (dgm_part){.kind = DGM_PART_TEXT};
+        l->chunk = (dgm_artifact_update){.task_id = l->task_id,
+                                         .context_id = l->context_id,
+                                         .artifact = {.artifact_id = dgm_str_from(l->artifact_id),
+                                                      .parts = {&l->chunk_part, 1}}};
+    }
+    l->chunk_part.content = text.p ? text : DGM_STR("");
+    l->chunk.append = append ? DGM_TRUE : DGM_FALSE;
+    l->chunk.last_chunk = is_last ? DGM_TRUE : DGM_FALSE;
+    llm_emit(l, (dgm_event){.kind = DGM_EVENT_ARTIFACT, .artifact = &l->chunk});
 }
 
 void dgm_llm_emit_files(dgm_llm_loop *l, dgm_str artifact_id, dgm_str name, dgm_parts files)

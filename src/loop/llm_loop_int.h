@@ -106,6 +106,8 @@ struct dgm_llm_loop {
     dgm_str stale_text; /* that text; in turn */
     char artifact_id[32];
     dgm_buf text;
+    dgm_artifact_update chunk; /* the last one of the text: the next differs only in its content */
+    dgm_part chunk_part;
     size_t summary_cut; /* messages before this one are summarised */
 
     /* Its calls: first as the model sent them, then checked. In turn. */

@@ -10,6 +10,7 @@
 #include "canon/message_content.h"
 #include "wire/model_call_int.h"
 #include "wire/server_error.h"
+#include "json/same_text.h"
 
 #include <stdlib.h>
 
@@ -39,7 +40,10 @@ struct dgm_model_answer {
     void *decoder;
     dgm_code rc;
     bool is_over, has_output;
-    bool is_half; /* the last value was not JSON: if no other follows, it is the half of one */
+    bool is_half;    /* the last value was not JSON: if no other follows, it is the half of one */
+    size_t n_deltas; /* of text, in the value being fed */
+    dgm_same_text same; /* the last value, if it was a chunk of text and nothing else */
+    dgm_buf same_json;
     struct model_text text, reasoning;
     struct model_call *calls;
     size_t n_calls, cap_calls;
@@ -279,6 +283,7 @@ static dgm_code model_on_event(void *arg, const dgm_canon_event *e)
         model_open_text(m, &m->text, e->text.message_id);
         return DGM_OK;
     case DGM_CANON_TEXT_MESSAGE_CONTENT:
+        m->n_deltas++;
         return model_pass_text(m, &m->text, m->handler.on_text, e->text.delta);
     case DGM_CANON_REASONING_MESSAGE_START:
         model_open_text(m, &m->reasoning, e->text.message_id);
@@ -333,6 +338,42 @@ static dgm_code model_feed_value(dgm_model_answer *m, const dgm_frames_item *ite
     return m->codec->decoder_feed(m->decoder, r, v, (dgm_canon_sink){model_on_event, m});
 }
 
+/* A chunk whose only content is text. It may have opened the text, or ended reasoning: then the next one has nothing to open,
+ * and reading it changes nothing in the decoder. */
+static bool model_is_text_chunk(const yyjson_val *v)
+{
+    yyjson_val *root = (yyjson_val *)(uintptr_t)v, *key, *member;
+    yyjson_val *choices = dgm_json_get(v, DGM_STR("choices")),
+               *choice = yyjson_arr_get_first(choices);
+    yyjson_val *delta = dgm_json_get(choice, DGM_STR("delta"));
+    size_t i, n;
+    yyjson_obj_foreach (root, i, n, key, member) {
+        if (member != choices && yyjson_is_ctn(member))
+            return false; /* usage, an error, details of reasoning */
+    }
+    yyjson_obj_foreach (delta, i, n, key, member) {
+        dgm_str name = dgm_json_str(key);
+        if (!yyjson_is_null(member) && !dgm_str_is(name, "content") && !dgm_str_is(name, "role"))
+            return false;
+    }
+    return yyjson_arr_size(choices) == 1 && !dgm_json_non_null(choice, "finish_reason") &&
+           !dgm_json_non_null(choice, "message");
+}
+
+/* The next value may be this one with another text. */
+static void model_remember_chunk(dgm_model_answer *m, const dgm_frames_item *item,
+                                 const yyjson_val *v)
+{
+    if (m->api != DGM_MODEL_CHAT || m->n_deltas != 1 || item->sse_event.n ||
+        item->text.n > DGM_MAX_SAME_BYTES || !model_is_text_chunk(v))
+        return;
+    const yyjson_val *choice = yyjson_arr_get_first(dgm_json_get(v, DGM_STR("choices")));
+    dgm_buf_clear(&m->same_json);
+    dgm_buf_add_str(&m->same_json, item->text);
+    dgm_same_text_set(&m->same, dgm_buf_str(&m->same_json),
+                      dgm_json_str_member(dgm_json_get(choice, DGM_STR("delta")), "content"));
+}
+
 /* The answer cannot be used: that is its result. */
 static dgm_code model_note_wrong(dgm_model_answer *m, dgm_code rc, const dgm_err *err)
 {
@@ -349,30 +390,43 @@ static dgm_code model_note_wrong(dgm_model_answer *m, dgm_code rc, const dgm_err
     return m->rc = rc;
 }
 
-dgm_code dgm_model_answer_feed(dgm_model_answer *m, const dgm_frames_item *item, dgm_err *err)
+static dgm_code model_feed_slowly(dgm_model_answer *m, const dgm_frames_item *item, dgm_err *err)
 {
     yyjson_val *v;
     dgm_err own = {0};
     dgm_reader r = {.arena = m->scratch, .mint = &m->mint, .drop_unknown = true};
     r.err = m->err = err ? err : &own;
     r.format = m->codec->format;
-    m->is_half = false;
-    if (m->rc || m->is_over)
-        return m->rc;
+    m->same = (dgm_same_text){0};
     if (item->done) {
         if (m->codec->decoder_done)
             m->codec->decoder_done(m->decoder);
         return dgm_model_answer_end(m, err);
     }
+    m->n_deltas = 0;
     dgm_code rc =
         dgm_json_read(m->scratch, item->text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, r.err);
     if (!rc)
         rc = model_feed_value(m, item, &r, v);
     else
         m->is_half = rc == DGM_PARSE && !item->alone;
+    if (!rc)
+        model_remember_chunk(m, item, v);
     model_note_wrong(m, rc, r.err);
     dgm_arena_reset(m->scratch);
     return m->rc;
+}
+
+dgm_code dgm_model_answer_feed(dgm_model_answer *m, const dgm_frames_item *item, dgm_err *err)
+{
+    dgm_str delta;
+    m->is_half = false;
+    if (m->rc || m->is_over)
+        return m->rc;
+    if (item->sse_event.n || !dgm_same_text_read(&m->same, item->text, &delta))
+        return model_feed_slowly(m, item, err);
+    dgm_code rc = model_pass_text(m, &m->text, m->handler.on_text, delta);
+    return rc ? model_note_wrong(m, rc, err) : DGM_OK;
 }
 
 dgm_code dgm_model_answer_end(dgm_model_answer *m, dgm_err *err)
@@ -405,6 +459,7 @@ dgm_model_answer *dgm_model_answer_new(dgm_model_api api, const dgm_model_handle
     m->arena = dgm_arena_new_small(1024);
     m->scratch = dgm_arena_new_small(2048);
     m->result.error.retry_after_ms = -1;
+    dgm_buf_init(&m->same_json, DGM_MAX_SAME_BYTES);
     dgm_model_opaque_init(&m->opaque);
     m->opaque.keeps_reasoning = handler->keeps_reasoning && api == DGM_MODEL_CHAT;
     dgm_stream_params stream = {.mint = m->mint, .one_run = true};
@@ -421,6 +476,7 @@ void dgm_model_answer_free(dgm_model_answer *m)
         dgm_buf_done(&m->calls[i].arguments);
     free(m->calls);
     dgm_model_opaque_done(&m->opaque);
+    dgm_buf_done(&m->same_json);
     dgm_arena_free(m->arena);
     dgm_arena_free(m->scratch);
     free(m);

@@ -1,12 +1,14 @@
 /*
- * bare_reader.c - the least that reading an A2A stream can cost: libcurl's easy interface, and a count of the events.
+ * bare_reader.c - the least that reading a stream can cost: libcurl's easy interface, and a count of the events.
  *
- *   bare_reader URL [SECONDS [TEXT]]
+ *   bare_reader URL [SECONDS [TEXT [a2a|chat]]]
  *
- * Sends the bench agent TEXT ("chunks 100") over JSON-RPC, one stream after the other over one connection, and prints
- * {"events": ..., "streams": ..., "cpu_us_per_event": ...}. Every stream must have the same number of events.
+ * Sends TEXT ("chunks 100") to the bench agent over JSON-RPC, or to a model over Chat Completions, one stream after the other
+ * over one connection, and prints {"events": ..., "streams": ..., "cpu_us_per_event": ...}. Every stream must have the same
+ * number of events.
  */
 #include <curl/curl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@ struct reader {
     size_t expected; /* 0: not known yet */
     size_t all, streams;
     const char *text;
+    bool is_chat;
     unsigned message; /* its id: a message that is sent twice is answered once */
 };
 
@@ -53,6 +56,14 @@ static double cpu_seconds(void)
 static void set_body(CURL *e, struct reader *r)
 {
     char body[1000];
+    if (r->is_chat) {
+        snprintf(body, sizeof body,
+                 "{\"model\":\"bench-1\",\"messages\":[{\"role\":\"user\",\"content\":\"%s\"}],"
+                 "\"stream\":true}",
+                 r->text);
+        curl_easy_setopt(e, CURLOPT_COPYPOSTFIELDS, body);
+        return;
+    }
     snprintf(body, sizeof body,
              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendStreamingMessage\",\"params\":{"
              "\"message\":{"
@@ -88,7 +99,8 @@ static int read_streams(CURL *e, struct reader *r, double seconds)
 int main(int argc, char **argv)
 {
     double seconds = argc > 2 ? strtod(argv[2], NULL) : 4;
-    struct reader r = {.text = argc > 3 ? argv[3] : "chunks 100"};
+    struct reader r = {.text = argc > 3 ? argv[3] : "chunks 100",
+                       .is_chat = argc > 4 && strcmp(argv[4], "chat") == 0};
     if (argc < 2)
         return 2;
     CURL *e = curl_easy_init();

@@ -54,15 +54,15 @@ KEY = "sk-" + secrets.token_hex(32)  # LiteLLM does not start without one: both 
 
 
 class Litellm:
-    """Its proxy, one worker, before an agent that has the other core with the load generator."""
+    """Its proxy, one worker, before a server that has the other core with the load generator: by default the bench agent."""
 
-    def __init__(self):
+    def __init__(self, model="a2a/bench", url=None, key=None):
         port, config = free_port(), os.path.join(FOLDER, "litellm.yaml")
         self.url, self.p = f"http://127.0.0.1:{port}/", None
-        self.agent = Server(*ours(), core=1)
+        self.agent = None if url else Server(*ours(), core=1)
         with open(config, "w", encoding="utf-8") as f:
-            f.write("model_list:\n  - model_name: bench\n    litellm_params:\n      model: a2a/bench\n"
-                    f"      api_base: {self.agent.url.rstrip('/')}\n")
+            f.write(f"model_list:\n  - model_name: bench\n    litellm_params:\n      model: {model}\n"
+                    f"      api_base: {url or self.agent.url.rstrip('/')}\n" + (f"      api_key: {key}\n" if key else ""))
         environment = {**os.environ, "LITELLM_MASTER_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True",
                        "LITELLM_LOG": "ERROR", "LITELLM_MODE": "PRODUCTION"}
         with open(os.path.join(FOLDER, "litellm.log"), "wb") as log:
@@ -93,7 +93,8 @@ class Litellm:
     def __exit__(self, *_):
         self.p.kill()
         self.p.wait()
-        self.agent.__exit__()
+        if self.agent:
+            self.agent.__exit__()
 
 
 class Gateway:

@@ -24,8 +24,8 @@ def write_relay_config(url, more=""):
     return path
 
 
-def bare_reader_cost(url, text, seconds):
-    p = subprocess.run(pinned(0, BARE_READER, url, str(seconds), text), capture_output=True, text=True)
+def bare_reader_cost(url, text, seconds, api="a2a"):
+    p = subprocess.run(pinned(0, BARE_READER, url, str(seconds), text, api), capture_output=True, text=True)
     if p.returncode:
         raise Failed(f"bare_reader: {p.stderr}")
     return json.loads(p.stdout)["cpu_us_per_event"]

@@ -148,11 +148,10 @@ static void job_save(struct llm_job *j, dgm_str state)
 
 static void job_emit(struct llm_job *j, const dgm_event *event)
 {
-    dgm_err err = {0};
-    if (!j->run->ops->emit(j->run, event, &err))
+    if (!j->run->ops->emit(j->run, event, &j->err))
         return;
     if (!j->has_failed)
-        dgm_run_note(j->run, "an event was rejected: %s", err.msg);
+        dgm_run_note(j->run, "an event was rejected: %s", j->err.msg);
     j->has_failed = true; /* the log is full: the core has ended the task */
 }
 
@@ -387,6 +386,7 @@ static const dgm_inner llm_inner = {
     .start = llm_start,
     .cancel = llm_cancel,
     .message = llm_message,
+    .has_only_tasks = true,
 };
 DGM_SHAPED_OPEN(llm_open_shaped, llm_inner)
 

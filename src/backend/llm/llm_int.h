@@ -106,6 +106,7 @@ struct llm_job {
     unsigned n_held;         /* callbacks and steps that run: the job ends behind the last one */
     bool is_loaded, is_over, is_ended;
     bool has_failed; /* an event was rejected */
+    dgm_err err; /* of that event; in the job, since each token would have to clear another one */
 };
 
 /* A callback that may end the job holds it (n_held++), and releases it when it returns. */

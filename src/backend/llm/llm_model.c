@@ -174,12 +174,12 @@ static void model_on_item(void *user, const dgm_frames_item *item)
 {
     struct llm_model_call *c = user;
     struct llm_job *j = c->job;
-    dgm_err err = {0};
     if (c->is_stopped)
         return;
     j->n_held++;
-    dgm_arena_free(dgm_take(c->request_arena));
-    dgm_code rc = dgm_model_answer_feed(c->answer, item, &err);
+    if (c->request_arena)
+        dgm_arena_free(dgm_take(c->request_arena));
+    dgm_code rc = dgm_model_answer_feed(c->answer, item, NULL); /* an error is in the result */
     if (!c->is_stopped && (rc || dgm_model_answer_is_over(c->answer)))
         model_end_answer(c);
     dgm_llm_job_release(j);

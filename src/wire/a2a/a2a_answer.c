@@ -8,7 +8,6 @@
 #include "base/limits.h"
 #include "wire/a2a/a2a_int.h"
 #include "wire/a2a/a2a_peer.h"
-#include "json/copy_clean.h"
 
 /* ---- the object in an answer ------------------------------------------------------------------------------------------ */
 
@@ -357,9 +356,6 @@ dgm_peer_error *dgm_a2a_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str b
 
 /* ---- the answers of a stream ---------------------------------------------------------------------------------------------- */
 
-/* Longer answers are parsed each time: their text is most of the work. */
-#define MAX_REPEATED_BYTES ((size_t)4 << 10)
-
 void dgm_a2a_answers_init(dgm_a2a_answers *s)
 {
     *s = (dgm_a2a_answers){.arena = dgm_arena_new()};
@@ -379,60 +375,25 @@ static dgm_part *only_text(const dgm_a2a_answer *answer)
     return parts.n == 1 && parts.at->kind == DGM_PART_TEXT ? parts.at : NULL;
 }
 
-/* Where a text is in the bytes of its answer; NULL: it is there with escapes, or as something else, too. */
-static const char *find_quoted(dgm_str bytes, dgm_str text)
-{
-    const char *found = NULL, *p = bytes.p, *end = bytes.p + bytes.n - text.n - 1;
-    if (bytes.n < text.n + 2)
-        return NULL;
-    for (; p < end && (p = memchr(p, '"', (size_t)(end - p))); p++) {
-        if (p[text.n + 1] != '"' || memcmp(p + 1, text.p, text.n) != 0)
-            continue;
-        if (found)
-            return NULL;
-        found = p + 1;
-    }
-    return found;
-}
-
-/* Is the next answer the last one with another text? Bytes of a text that need no escape cannot change the rest. */
-static bool read_same_but_text(dgm_a2a_answers *s, dgm_str text)
-{
-    size_t behind = s->text.n - s->at - s->n;
-    unsigned high = 0;
-    if (!s->text.n || text.n <= s->at + behind || memcmp(text.p, s->text.p, s->at) != 0 ||
-        memcmp(text.p + text.n - behind, s->text.p + s->text.n - behind, behind) != 0)
-        return false;
-    dgm_str content = {text.p + s->at, text.n - s->at - behind};
-    if (dgm_span_clean(content.p, content.n, &high) < content.n ||
-        (high && dgm_utf8_check(content) < content.n))
-        return false;
-    only_text(&s->answer)->content = content;
-    return true;
-}
-
 dgm_code dgm_a2a_answers_read(dgm_a2a_answers *s, const dgm_codec *codec, dgm_mint *mint,
                               dgm_str text, const dgm_a2a_answer **ret_answer, dgm_err *err)
 {
     uint64_t n_minted = mint ? mint->count : 0;
+    dgm_str content;
     *ret_answer = &s->answer;
-    if (read_same_but_text(s, text))
+    if (dgm_same_text_read(&s->same, text, &content)) {
+        only_text(&s->answer)->content = content;
         return DGM_OK;
-    bool may_repeat = text.n <= MAX_REPEATED_BYTES;
+    }
+    bool may_repeat = text.n <= DGM_MAX_SAME_BYTES;
     dgm_arena_reset(s->arena);
-    s->text = (dgm_str){0};
+    s->same = (dgm_same_text){0};
     if (may_repeat)
         text = dgm_arena_dup(s->arena, text);
     dgm_code rc = dgm_a2a_read_answer(s->arena, codec, mint, text, &s->answer, err);
     dgm_part *part = rc || !may_repeat ? NULL : only_text(&s->answer);
     /* an id that was generated is for this answer only */
-    if (!part || !part->content.n || (mint && mint->count != n_minted))
-        return rc;
-    const char *at = find_quoted(text, part->content);
-    if (!at)
-        return DGM_OK;
-    s->text = text;
-    s->at = (size_t)(at - text.p);
-    s->n = part->content.n;
-    return DGM_OK;
+    if (part && !(mint && mint->count != n_minted))
+        dgm_same_text_set(&s->same, text, part->content);
+    return rc;
 }

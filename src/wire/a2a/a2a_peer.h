@@ -8,6 +8,7 @@
 #pragma once
 
 #include "wire/a2a/a2a.h"
+#include "json/same_text.h"
 
 /* An interface of an agent. */
 typedef struct dgm_a2a_peer {
@@ -73,9 +74,8 @@ typedef struct dgm_a2a_answer {
  * a one is not parsed. */
 typedef struct dgm_a2a_answers {
     dgm_arena
-        *arena;   /* of the last one that was parsed, and for its reader until the next one is */
-    dgm_str text; /* its bytes; empty: it has no text that can be replaced */
-    size_t at, n; /* its text in them */
+        *arena; /* of the last one that was parsed, and for its reader until the next one is */
+    dgm_same_text same; /* its bytes, and its text in them */
     dgm_a2a_answer answer;
 } dgm_a2a_answers;
 
