@@ -79,4 +79,4 @@ test('openai, chat: a message while the model writes reaches it', async () => {
     check(/steered/.test(await second), 'the second one');
 });
 
-await run();
+await run(() => server.stop());
