@@ -10,6 +10,8 @@
 static void begin_turn(dgm_records_to_events *f)
 {
     f->texts_said = dgm_reconcile_new(f->params.status_texts);
+    if (f->turn) /* its message may have reached a task that was at work */
+        dgm_reconcile_join(f->texts_said, false);
     dgm_text_pieces_init(&f->pieces);
     f->touched = DGM_NO_STREAM;
     f->turn++;

@@ -49,6 +49,8 @@ struct dgm_records_to_events {
     dgm_str thread_id, run_id, task_id;
     unsigned turn;
     bool started, finished, interrupted, has_task, task_seen;
+    bool
+        reads_task; /* the status is part of a Task, whose artifacts do not show whether they are complete */
 
     /* TEXT_MESSAGE_CONTENT, of which streams are made: only what differs is filled in. An event is as large
      * as the largest, and to clear it each time would take longer than the rest. */
@@ -116,8 +118,8 @@ void dgm_from_user_text(dgm_records_to_events *f, dgm_str text, dgm_canon_parts 
                         dgm_str message_id, dgm_canon_role role);
 /* A piece of the answer by a message or a status. ends: it is complete with this. */
 void dgm_from_piece(dgm_records_to_events *f, dgm_str text, dgm_str message_id, bool ends);
-/* The authoritative text. */
-void dgm_from_final(dgm_records_to_events *f, dgm_str text, dgm_str message_id);
+/* The authoritative text. is_question: the task waits for an answer. */
+void dgm_from_final(dgm_records_to_events *f, dgm_str text, dgm_str message_id, bool is_question);
 void dgm_from_settle_texts(dgm_records_to_events *f); /* END for what is sealed */
 void dgm_from_close_texts(dgm_records_to_events *f);
 

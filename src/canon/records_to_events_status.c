@@ -127,13 +127,14 @@ static void on_working(dgm_records_to_events *f, const dgm_message *m, const dgm
 
 /* The text of a status that ends the turn. */
 static void closing_message(dgm_records_to_events *f, const dgm_message *m, const dgm_at *at,
-                            dgm_content *said)
+                            bool is_question, dgm_content *said)
 {
     if (!dgm_from_read(f, m, at, said))
         return;
     if (said->results.n)
         dgm_from_results(f, said);
-    dgm_from_final(f, dgm_canon_content_text(f->scratch, &said->content), m->message_id);
+    dgm_from_final(f, dgm_canon_content_text(f->scratch, &said->content), m->message_id,
+                   is_question);
     if (said->calls.n)
         dgm_from_calls(f, said, m->message_id, false);
 }
@@ -155,7 +156,7 @@ static void on_interrupted(dgm_records_to_events *f, dgm_task_state state, const
     dgm_content said = {0};
     bool text_only = state == DGM_STATE_INPUT_REQUIRED && is_text_only(m);
     if (m)
-        closing_message(f, m, at, &said);
+        closing_message(f, m, at, !f->reads_task, &said);
     dgm_strs waiting = waiting_calls(f, &said);
     if (waiting.n) { /* of the caller's own tools: no question, but work */
         dgm_from_finish(
@@ -222,7 +223,7 @@ void dgm_from_on_status(dgm_records_to_events *f, const dgm_status *s, const dgm
     case DGM_STATE_AUTH_REQUIRED: on_interrupted(f, s->state, s->message, message); break;
     case DGM_STATE_COMPLETED:
         if (s->message)
-            closing_message(f, s->message, message, &said);
+            closing_message(f, s->message, message, false, &said);
         if (said.calls.n)
             waiting = waiting_calls(f, &said);
         dgm_from_finish(
@@ -231,7 +232,7 @@ void dgm_from_on_status(dgm_records_to_events *f, const dgm_status *s, const dgm
     case DGM_STATE_CANCELED:
         if (s->message && dgm_from_read(f, s->message, message, &said))
             dgm_from_final(f, dgm_canon_content_text(f->scratch, &said.content),
-                           s->message->message_id);
+                           s->message->message_id, false);
         dgm_from_finish(f, (dgm_canon_outcome){.kind = DGM_CANON_CANCELLED});
         break;
     case DGM_STATE_FAILED:
@@ -318,5 +319,7 @@ void dgm_from_on_task(dgm_records_to_events *f, const dgm_task *given)
     dgm_status status = t->status;
     if (said.p && is_in_history(f, t))
         status.message = NULL;
+    f->reads_task = true;
     dgm_from_on_status(f, &status, t->metadata, DGM_AT_LIT(task, "status"));
+    f->reads_task = false;
 }

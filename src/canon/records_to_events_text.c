@@ -215,6 +215,8 @@ void dgm_from_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, b
         f->texts[i].artifact_id = dgm_arena_dup(f->arena, artifact->artifact_id);
         f->texts[i].artifact_name = dgm_arena_dup(f->arena, artifact->name);
         dgm_map_put(&f->artifacts, f->texts[i].artifact_id, i);
+        if (append && i == 0) /* the stream starts in the middle of the artifact */
+            dgm_reconcile_join(f->texts_said, true);
     }
     if (f->pieces.has_held)
         flush_pieces(f);
@@ -298,11 +300,15 @@ static void flush_pieces(dgm_records_to_events *f)
     dgm_text_pieces_flush(&f->pieces, message_sink(f));
 }
 
-void dgm_from_final(dgm_records_to_events *f, dgm_str text, dgm_str message_id)
+void dgm_from_final(dgm_records_to_events *f, dgm_str text, dgm_str message_id, bool is_question)
 {
     if (f->pieces.has_held)
         flush_pieces(f);
     dgm_text_change what = dgm_reconcile_final(f->texts_said, text);
+    /* a question behind a complete artifact is not another version of it */
+    if (is_question && what.kind == DGM_TEXT_REPLACE && f->texts[what.stream].artifact_id.n &&
+        f->texts[what.stream].sealed)
+        what.stream = DGM_NO_STREAM;
     if (what.stream == DGM_NO_STREAM)
         dgm_from_whole_text(f, what.text, message_id);
     else

@@ -234,6 +234,42 @@ static void every_state_ends_as_it_should(void **state)
               WORKS DONE);
 }
 
+/* A caller whose message reached a task at work reads from there on: the final text does not repeat the answer. */
+static void a_turn_that_joins_a_task_at_work(void **state)
+{
+    dgm_records_params later = {.turn = 2};
+    (void)state;
+#define JOINED                                                                                     \
+    "RUN_STARTED c t\nTEXT_MESSAGE_START t-m1" AS(                                                 \
+        "a") "\n"                                                                                  \
+             "TEXT_MESSAGE_CONTENT t-m1 \" world\" whole\nTEXT_MESSAGE_END t-m1\n"
+    check_run(later,
+              ARTIFACT("a", TEXT(" world"), APPEND LAST)
+                  STATUS("COMPLETED", SAYS("z", TEXT("Hello world"), "")),
+              JOINED "RUN_FINISHED c t\n");
+    check_run(later,
+              ARTIFACT("a", TEXT(" world"), APPEND LAST) ARTIFACT("b", TEXT("Bye"), LAST)
+                  STATUS("COMPLETED", SAYS("z", TEXT("Hello world\\n\\nBye"), "")),
+              JOINED "TEXT_MESSAGE_START t-m2" AS(
+                  "b") "\n"
+                       "TEXT_MESSAGE_CONTENT t-m2 \"Bye\" whole\nTEXT_MESSAGE_END t-m2\n"
+                       "RUN_FINISHED c t\n");
+}
+
+static void a_question_behind_an_artifact(void **state)
+{
+    (void)state;
+    check_run(ALONE,
+              TASK ARTIFACT("a", TEXT("Hi"), LAST)
+                  STATUS("INPUT_REQUIRED", SAYS("q", TEXT("Which city?"), "")),
+              BEGUN "TEXT_MESSAGE_START t-m1" AS(
+                  "a") "\n"
+                       "TEXT_MESSAGE_CONTENT t-m1 \"Hi\" whole\nTEXT_MESSAGE_END t-m1\n"
+                       "TEXT_MESSAGE_START q\nTEXT_MESSAGE_CONTENT q \"Which city?\" whole\n"
+                       "TEXT_MESSAGE_END q\n"
+                       "RUN_FINISHED c t interrupt {t input_required \"Which city?\"}\n");
+}
+
 static void questions_are_interrupts(void **state)
 {
     (void)state;
@@ -623,6 +659,7 @@ DGM_TEST_MAIN(
     dgm_test_holds(artifacts_stream, "R004-04"), dgm_test(a_text_that_turns_out_to_be_another),
     dgm_test(parts_other_than_text_are_custom), dgm_test(a_message_is_an_answer),
     dgm_test_holds(every_state_ends_as_it_should, "R000-16 R000-18 R000-19 R000-23"),
+    dgm_test(a_turn_that_joins_a_task_at_work), dgm_test(a_question_behind_an_artifact),
     dgm_test_holds(questions_are_interrupts, "R000-15"), dgm_test(the_metadata_of_a_question),
     dgm_test(a_question_is_named_after_its_turn), dgm_test(files_of_the_user),
     dgm_test_holds(a_task_that_goes_on_is_another_run, "R000-01"),

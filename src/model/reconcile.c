@@ -139,6 +139,7 @@ struct dgm_reconcile {
     struct stream *streams;
     size_t n, cap;
     size_t first; /* final texts are about those from here on */
+    bool is_joined, is_tail;
 };
 
 dgm_reconcile *dgm_reconcile_new(dgm_status_texts status_texts)
@@ -263,6 +264,35 @@ static bool is_said(const dgm_reconcile *r, dgm_str text)
     return false;
 }
 
+static size_t skip_blanks_back(dgm_str text, size_t at)
+{
+    for (size_t i = 0; i < MAX_BLANKS && at && memchr(" \t\r\n", text.p[at - 1], 4); i++)
+        at--;
+    return at;
+}
+
+/* Does the text end with all streams, each as it was sent, and does what is in front of them fit? */
+static bool ends_with_all(const dgm_reconcile *r, dgm_str text)
+{
+    size_t end = text.n;
+    for (size_t i = r->n; i > r->first; i--) {
+        const dgm_sum *sum = &r->streams[i - 1].sum;
+        if (i != r->n &&
+            (end < sum->n || !dgm_sum_is_prefix(sum, (dgm_str){text.p + end - sum->n, sum->n})))
+            end = skip_blanks_back(text, end);
+        if (end < sum->n || !dgm_sum_is_prefix(sum, (dgm_str){text.p + end - sum->n, sum->n}))
+            return false;
+        end -= sum->n;
+    }
+    return r->is_tail || !end || (end >= 2 && memcmp(text.p + end - 2, "\n\n", 2) == 0);
+}
+
+void dgm_reconcile_join(dgm_reconcile *r, bool is_tail)
+{
+    r->is_joined = true;
+    r->is_tail |= is_tail;
+}
+
 dgm_text_change dgm_reconcile_final(dgm_reconcile *r, dgm_str text)
 {
     size_t last = r->n - 1, end;
@@ -275,7 +305,7 @@ dgm_text_change dgm_reconcile_final(dgm_reconcile *r, dgm_str text)
         return dgm_reconcile_delta(r, last, (dgm_str){text.p + s->sum.n, text.n - s->sum.n});
     if ((end = end_of_all(r, text)))
         return dgm_reconcile_delta(r, last, (dgm_str){text.p + end, text.n - end});
-    if (is_said(r, text))
+    if (is_said(r, text) || (r->is_joined && ends_with_all(r, text)))
         return (dgm_text_change){DGM_TEXT_UNCHANGED, last, {0}};
     return instead(s, last, text);
 }

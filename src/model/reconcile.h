@@ -13,7 +13,8 @@
  *   final     the authoritative text, compared with the last stream: an equal text adds nothing, an extension
  *             adds the rest, any other text replaces the stream. A text that consists of all streams in order
  *             (with or without blank space between them) extends them; a text that is equal to an earlier
- *             stream adds nothing
+ *             stream adds nothing. A reader that joined later does not have the start of the text: see
+ *             dgm_reconcile_join
  */
 #pragma once
 
@@ -86,6 +87,10 @@ dgm_text_change dgm_reconcile_delta(dgm_reconcile *r, size_t stream, dgm_str tex
 dgm_text_change dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str text);
 dgm_text_change dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text);
 dgm_text_change dgm_reconcile_final(dgm_reconcile *r, dgm_str text);
+
+/* The streams may start in the middle of the text: final texts may have more in front of them, up to a blank line, or up to
+ * anywhere if `is_tail`: the first stream has the rest of a text. */
+void dgm_reconcile_join(dgm_reconcile *r, bool is_tail);
 
 /* If the text begins with what the stream has: its length. Else SIZE_MAX. */
 size_t dgm_reconcile_begins(const dgm_reconcile *r, size_t stream, dgm_str text);

@@ -115,6 +115,33 @@ static void several_streams_and_one_final_text(void **state)
     }
 }
 
+static void streams_that_start_in_the_middle(void **state)
+{
+    static const struct {
+        bool is_tail;
+        const char *final;
+        dgm_text_change_kind kind;
+        const char *text;
+    } rows[] = {
+        {false, "zero\n\nfirst\n\nsecond", DGM_TEXT_UNCHANGED, ""},
+        {false, "zero\n\nfirstsecond", DGM_TEXT_UNCHANGED, ""},
+        {false, "zero first\n\nsecond", DGM_TEXT_REPLACE, "zero first\n\nsecond"},
+        {true, "zero first\n\nsecond", DGM_TEXT_UNCHANGED, ""},
+        {true, "zerofirstsecond", DGM_TEXT_UNCHANGED, ""},
+        {true, "zero second", DGM_TEXT_REPLACE, "zero second"},
+        {true, "d", DGM_TEXT_REPLACE, "d"},
+        {true, "first\n\nsecond.", DGM_TEXT_APPEND, "."},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_auto(dgm_reconcile_free) dgm_reconcile *r = dgm_reconcile_new(DGM_STATUS_DETECT);
+        dgm_reconcile_join(r, rows[i].is_tail);
+        dgm_reconcile_delta(r, dgm_reconcile_open(r), S("first"));
+        dgm_reconcile_delta(r, dgm_reconcile_open(r), S("second"));
+        check_say(dgm_reconcile_final(r, S(rows[i].final)), rows[i].kind, rows[i].text);
+    }
+}
+
 static void status_texts_show_what_they_are(void **state)
 {
     (void)state;
@@ -360,5 +387,6 @@ DGM_TEST_MAIN(dgm_test(a_sum_does_not_mind_where_it_is_cut),
               dgm_test_holds(a_final_text_is_emitted_once, "R004-04"),
               dgm_test(a_text_is_compared_with_the_stored_one),
               dgm_test(several_streams_and_one_final_text),
+              dgm_test(streams_that_start_in_the_middle),
               dgm_test_holds(status_texts_show_what_they_are, "R004-15"),
               dgm_test_holds(every_text_arrives_once, "R004-15"))

@@ -266,6 +266,14 @@ def _(approved):
         same("Hello" in result, approved, result)
 
 
+@each("text in front of a request for approval is shown, and stays, through {}", [(n, f) for n, f in fronts.ALL.items()])
+def _(front):
+    up = Upstream(lambda body, n: calls(("desk", {"message": "x"}), words="I call the desk.") if n == 0 else text("done"))
+    with in_front(up, agent("hello", id="desk"), tools=[{"agent": "desk"}], approve=["desk"]) as s:
+        told = front(s, "go", **({} if front in (fronts.ag_ui, fronts.ai_sdk) else {"model": "assistant"}))
+        check(told.text.startswith("I call the desk.") and "Answer yes or no." in told.text, told.text)
+
+
 # ---- cancel --------------------------------------------------------------------------------------------------------------------------
 
 def canceled_quickly(c, task):

@@ -363,4 +363,56 @@ for (const script of ['help', 'message with words']) {
     });
 }
 
+// ---- a language model --------------------------------------------------------------------------------------
+
+const dataOf = (task, member) => task.status.message.parts.map((p) => p.data).find((d) => d && member in d);
+const reply = async (c, task, ...parts) => (await c.send(message('', { parts, taskId: task.id, contextId: task.contextId }))).task;
+
+each('llm: a call that needs approval is data, and so is the decision', async (kind) => {
+    const c = await at(kind, 'assistant');
+    for (const [more, words] of [[{ approved: true }, /old\.txt/], [{ approved: true, arguments: { path: 'new.txt' } }, /new\.txt/], [{ approved: false, reason: 'mine' }]]) {
+        const { task } = await c.send(message('call remove {"path": "old.txt"}'));
+        const asked = dataOf(task, 'tool');
+        equal([asked.type, asked.tool, asked.arguments], ['approval-request', 'remove', { path: 'old.txt' }], 'the request');
+        const done = await reply(c, task, { data: { type: 'approval', id: asked.id, ...more } });
+        equal([done.id, stateOf({ task: done })], [task.id, 'COMPLETED'], 'the end');
+        const text = textOf(done.status.message);
+        check(words ? words.test(text) : !/"path"/.test(text), text);
+    }
+});
+
+each('llm: a question of the model, and its answer', async (kind) => {
+    const c = await at(kind, 'assistant');
+    const { task } = await c.send(message('ask Which colour?'));
+    equal([stateOf({ task }), textOf(task.status.message)], ['INPUT_REQUIRED', 'Which colour?'], 'the question');
+    const done = await reply(c, task, { text: 'green' });
+    check(/green/.test(textOf(done.status.message)), textOf(done.status.message));
+});
+
+each("llm: the caller's tool is data, and so are its call and its result", async (kind) => {
+    const c = await at(kind, 'assistant');
+    const tools = [{ name: 'weather', description: 'the weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } }];
+    const { task } = await c.send(message('', { parts: [{ text: 'call weather {"city": "Oslo"}' }, { data: { tools } }] }));
+    const [call] = dataOf(task, 'tool_calls').tool_calls;
+    equal([call.name, call.arguments], ['weather', { city: 'Oslo' }], 'the call');
+    const done = await reply(c, task, { data: { tool_results: [{ call_id: call.call_id, output: 'snow' }] } });
+    equal(stateOf({ task: done }), 'COMPLETED', 'the end');
+    check(/snow/.test(textOf(done.status.message)), textOf(done.status.message));
+});
+
+each('llm: a message while the model writes reaches it, and its answer is in the stream once', async (kind) => {
+    const c = await at(kind, 'assistant');
+    const events = [];
+    let sent;
+    for await (const event of c.stream(message(`slow 60 ${'word '.repeat(30)}end`))) {
+        events.push(event);
+        const { id: taskId, contextId } = events[0].task;
+        if (event.artifactUpdate) sent ??= c.send(message('echo steered', { taskId, contextId }));
+    }
+    await sent;
+    equal(stateOf(events.at(-1)), 'COMPLETED', 'the end');
+    const text = events.map((e) => textOf(e.artifactUpdate?.artifact)).join('');
+    check(/end/.test(text) && text.split('steered').length === 2, text);
+});
+
 await run(stopAll);

@@ -1,7 +1,7 @@
 // useChat without React: the SDK's own chat and transport, against a live server.
 import { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { folder, Server } from '../../server/node/lib/server.mjs';
@@ -14,6 +14,7 @@ export const agents = [
     { id: 'slow', type: 'demo' },
     { id: 'say', type: 'exec', settings: { command: [say] } },
     { id: 'asks', type: 'exec', settings: { command: [fileURLToPath(new URL('../../../wire/lib/asks.py', import.meta.url))] } },
+    JSON.parse(readFileSync(new URL('../../llm.json', import.meta.url), 'utf8')),
 ];
 
 export const start = (more = {}, store) => new Server({ agents, ...more }, store).start();

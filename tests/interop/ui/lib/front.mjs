@@ -1,6 +1,6 @@
 // A live server, its AG-UI clients of both generations, and what others see of the same tasks over A2A.
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as now from '@ag-ui/client';
@@ -38,6 +38,7 @@ const agents = [
     { id: 'loud', type: 'exec', settings: { command: thinksAloud } },
     { id: 'fickle', type: 'exec', settings: { command: changesItsMind } },
     { id: 'gate', type: 'exec', settings: { command: [gate], input: 'text', output: 'text' } },
+    JSON.parse(readFileSync(new URL('../../llm.json', import.meta.url), 'utf8')),
 ];
 const configs = {
     /** A run whose client is gone for a moment ends. */

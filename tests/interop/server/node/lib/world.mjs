@@ -1,5 +1,5 @@
 // The servers that the tests share, and words for what they do with them.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,6 +17,7 @@ const configs = {
             { id: 'hello', type: 'hello' },
             { id: 'bench', type: 'bench' },
             { id: 'gate', type: 'exec', settings: { command: [gate], input: 'text', output: 'text' } },
+            JSON.parse(readFileSync(new URL('../../../llm.json', import.meta.url), 'utf8')),
         ],
     },
     /** Two callers without a tenant, one in a tenant, and a card that shows more to them. */

@@ -91,6 +91,7 @@ CONFIGS = {
         {'id': 'hello', 'type': 'hello'},
         {'id': 'bench', 'type': 'bench'},
         {'id': 'gate', 'type': 'exec', 'settings': {'command': [GATE], 'input': 'text', 'output': 'text'}},
+        json.loads((Path(__file__).resolve().parents[3] / 'llm.json').read_text()),
     ]},
     # two callers without a tenant, one in a tenant, and a card that shows more to them
     'closed': {

@@ -368,3 +368,55 @@ def define():
             c = await at(kind)
             events = await collect(c.stream(message(script)))
             equal([text_of(e['message']) for e in events], [text_of((await c.send(message(script)))['message'])], 'the stream')
+
+    # ---- a language model
+
+    def data_of(task, member):
+        return [p['data'] for p in task['status']['message']['parts'] if member in p.get('data', {})]
+
+    async def reply(c, task, *parts):
+        return (await c.send(message('', list(parts), taskId=task['id'], contextId=task['contextId'])))['task']
+
+    @each('llm: a call that needs approval is data, and so is the decision')
+    async def _(kind):
+        c = await at(kind, 'assistant')
+        for more, words in ({'approved': True}, 'old.txt'), ({'approved': True, 'arguments': {'path': 'new.txt'}}, 'new.txt'), ({'approved': False, 'reason': 'mine'}, None):
+            task = (await c.send(message('call remove {"path": "old.txt"}')))['task']
+            equal(task['status']['state'], 'TASK_STATE_INPUT_REQUIRED', 'state')
+            [asked] = data_of(task, 'tool')
+            equal((asked['type'], asked['tool'], asked['arguments']), ('approval-request', 'remove', {'path': 'old.txt'}), 'the request')
+            done = await reply(c, task, {'data': {'type': 'approval', 'id': asked['id'], **more}})
+            text = text_of(done['status']['message'])
+            equal((done['id'], done['status']['state']), (task['id'], 'TASK_STATE_COMPLETED'), 'the end')
+            check(words in text if words else '"path"' not in text, text)
+
+    @each('llm: a question of the model, and its answer')
+    async def _(kind):
+        c = await at(kind, 'assistant')
+        task = (await c.send(message('ask Which colour?')))['task']
+        equal((task['status']['state'], text_of(task['status']['message'])), ('TASK_STATE_INPUT_REQUIRED', 'Which colour?'), 'the question')
+        done = await reply(c, task, {'text': 'green'})
+        check('green' in text_of(done['status']['message']), str(done['status']))
+
+    @each("llm: the caller's tool is data, and so are its call and its result")
+    async def _(kind):
+        c = await at(kind, 'assistant')
+        tool = {'name': 'weather', 'description': 'the weather', 'parameters': {'type': 'object', 'properties': {'city': {'type': 'string'}}}}
+        task = (await c.send(message('', [{'text': 'call weather {"city": "Oslo"}'}, {'data': {'tools': [tool]}}])))['task']
+        [call] = data_of(task, 'tool_calls')[0]['tool_calls']
+        equal((call['name'], call['arguments']), ('weather', {'city': 'Oslo'}), 'the call')
+        done = await reply(c, task, {'data': {'tool_results': [{'call_id': call['call_id'], 'output': 'snow'}]}})
+        equal(done['status']['state'], 'TASK_STATE_COMPLETED', 'state')
+        check('snow' in text_of(done['status']['message']), str(done['status']))
+
+    @each('llm: a message while the model writes reaches it, and its answer is in the stream once')
+    async def _(kind):
+        c, events, sent = await at(kind, 'assistant'), [], None
+        async for event in c.stream(message('slow 60 ' + 'word ' * 30 + 'end')):
+            events.append(event)
+            if 'artifactUpdate' in event and not sent:
+                task = events[0]['task']
+                sent = await c.send(message('echo steered', taskId=task['id'], contextId=task['contextId']), immediately=True)
+        equal(state_of(events[-1]), 'COMPLETED', 'the end')
+        texts = [text_of(e['artifactUpdate']['artifact']) for e in events if 'artifactUpdate' in e]
+        check(''.join(texts).count('steered') == 1 and 'end' in ''.join(texts), texts)
