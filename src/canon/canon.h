@@ -360,7 +360,8 @@ typedef struct dgm_canon_event {
         struct {
             dgm_canon_messages messages;
             dgm_str changed; /* id of the one whose text is not what was streamed */
-            bool restarts;   /* that text was started again, and more of it follows; never leaves us */
+            bool
+                restarts; /* that text was started again, and more of it follows; never leaves us */
         } snapshot;
         struct {
             dgm_str message_id, activity_type;

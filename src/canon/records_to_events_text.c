@@ -215,7 +215,8 @@ void dgm_from_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, b
         f->texts[i].artifact_id = dgm_arena_dup(f->arena, artifact->artifact_id);
         f->texts[i].artifact_name = dgm_arena_dup(f->arena, artifact->name);
         dgm_map_put(&f->artifacts, f->texts[i].artifact_id, i);
-        if (append && i == 0) /* the stream starts in the middle of the artifact */
+        /* The stream starts in the middle of the artifact. Clients that can replace a text get all of it at the end. */
+        if (append && i == 0 && !f->params.whole_snapshots)
             dgm_reconcile_join(f->texts_said, true);
     }
     if (f->pieces.has_held)

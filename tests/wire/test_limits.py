@@ -100,7 +100,7 @@ for path in ("/ag-ui", "/ag-ui/connect", "/simple/ag-ui"):
     rows(path, path, agui(),
          (["messages"], AGUI_USER, MESSAGES), (["messages", 0, "content"], TEXT, PARTS), (["tools"], AGUI_TOOL, TOOLS),
          (["context"], {"description": "d", "value": "v"}, TOOLS),
-         (["resume"], {"interruptId": "x", "status": "resolved"}, ("resume_entries", 16)))
+         (["resume"], {"interruptId": "x", "status": "resolved"}, ("resume_entries", 256)))
     rows(path, path, agui(messages=[{"id": "a", "role": "assistant", "content": ""}, AGUI_USER]),
          (["messages", 0, "toolCalls"], CALL, PARTS))
 rows("/ai-sdk", "/ai-sdk", aisdk(),
@@ -175,7 +175,7 @@ def _():
             r = fronts.post(s, "/ag-ui", {"threadId": "t", "runId": "r", "messages": [AGUI_USER],
                                           "resume": [{"interruptId": "x", "status": "resolved"}] * 20000})
             same(r.status, 413, "the status")
-            check("resume" in r.body.decode() and "resume_entries of 16" in r.body.decode(), r)
+            check("resume" in r.body.decode() and "resume_entries of 256" in r.body.decode(), r)
         is_well(s)
         has_little(s, LIST_BYTES, "resume")
         s.stop_well()

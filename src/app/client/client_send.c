@@ -173,8 +173,7 @@ static int client_send_message_of(dgm_arena *a, const dgm_cli_line *line, dgm_me
 
 static int send_message(peer *p, dgm_message *message, show *s, bool waits, bool may_stream)
 {
-    bool streams =
-        waits && may_stream && (!p->card || p->card->capabilities.streaming == DGM_TRUE);
+    bool streams = waits && may_stream && (!p->card || p->card->capabilities.streaming == DGM_TRUE);
     /* 0.3 servers have different defaults, so always send the value */
     dgm_send_configuration configuration = {.return_immediately = !waits        ? DGM_TRUE
                                                                   : p->at.is_v1 ? DGM_UNSET

@@ -43,7 +43,7 @@ ssize_t pwrite64(int fd, const void *data, size_t n, off64_t at)
     static ssize_t (*next)(int, const void *, size_t, off64_t);
     const unsigned char *p = data;
     if (!next)
-        next = (ssize_t (*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64");
+        next = (ssize_t(*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64");
     ssize_t done = next(fd, data, n, at);
     if (n != 24 && !is_last_frame)
         return done;
