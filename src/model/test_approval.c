@@ -193,8 +193,43 @@ static void only_web_addresses_are_links(void **state)
     check_str(got.scheme, "oauth");
 }
 
+static void an_answer_to_a_request_to_sign_in_is_hidden(void **state)
+{
+    (void)state;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    struct {
+        dgm_part part;
+        const char *want;
+    } rows[] = {
+        {text("my password is x"), "{\"type\":\"auth-response\",\"action\":\"accept\"}"},
+        {text(" No. "), "{\"type\":\"auth-response\",\"action\":\"decline\"}"},
+        {data(a, "{\"token\":\"x\"}"), "{\"type\":\"auth-response\",\"action\":\"accept\"}"},
+        {data(a, "{\"action\":\"cancel\",\"token\":\"x\"}"),
+         "{\"type\":\"auth-response\",\"action\":\"decline\"}"},
+        {data(a, "{\"type\":\"approval\",\"id\":\"i\",\"approved\":false}"),
+         "{\"type\":\"auth-response\",\"action\":\"decline\"}"},
+        {data(a, "{\"type\":\"auth-response\",\"action\":\"decline\"}"),
+         "{\"type\":\"auth-response\",\"action\":\"decline\"}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_message m = {.message_id = DGM_STR("m"),
+                         .role = DGM_ROLE_USER,
+                         .metadata = data(a, "{\"token\":\"x\"}").data,
+                         .parts = {&rows[i].part, 1}};
+        dgm_message hidden = dgm_auth_answer_hidden(a, &m);
+        assert_int_equal(hidden.parts.n, 1);
+        check_str(dgm_json_text_in(a, hidden.parts.at[0].data), rows[i].want);
+        check_str(hidden.message_id, "m");
+        assert_null(hidden.metadata);
+    }
+    check_str(dgm_auth_request_hidden(a, DGM_STR("{\"input\":[1],\"model\":\"m\"}")),
+              "{\"model\":\"m\",\"input\":[]}");
+    check_str(dgm_auth_request_hidden(a, DGM_STR("{\"model\":\"m\"}")), "{\"model\":\"m\"}");
+}
+
 DGM_TEST_MAIN(dgm_test(requests_are_written_and_read), dgm_test(requests_have_a_limit),
               dgm_test(a_long_argument_is_cut_between_characters),
               dgm_test(only_the_listed_words_decide), dgm_test(data_decides_before_text),
               dgm_test(decisions_are_written), dgm_test(questions_are_written_and_read),
-              dgm_test(only_web_addresses_are_links))
+              dgm_test(only_web_addresses_are_links),
+              dgm_test(an_answer_to_a_request_to_sign_in_is_hidden))

@@ -1,6 +1,8 @@
 /* test_store_names.c - tasks by the calls they ask for, turns of several agents, and notes, on every driver. */
 #include "test_env.h"
 
+#include <stdatomic.h>
+
 /* ---- calls ---------------------------------------------------------------------------------------------- */
 
 static void make_find_call(struct call *c)
@@ -215,6 +217,42 @@ static void notes_are_texts_by_name(void **state)
     teardown(&e);
 }
 
+static void on_note_of_append(dgm_code code, const dgm_err *err, void *arg)
+{
+    (void)err;
+    atomic_store((_Atomic int *)arg, (int)code + 1);
+}
+
+static int append_with_note(struct env *e, const char *id, dgm_note what)
+{
+    _Atomic int code = 0; /* + 1 */
+    struct making m;
+    make_deltas(&m, alice, id, 0, 2, 1);
+    m.batch.note = &(dgm_append_note){what, on_note_of_append, (void *)&code};
+    dgm_err err = {0};
+    check_ok(append(e, &m.batch, &err), err);
+    unmake(&m);
+    get_note(e, alice, "k", id); /* answered behind it */
+    return atomic_load(&code) - 1;
+}
+
+/* Both are there after a crash or neither is: tests/wire, suite llm_kills. */
+static void a_note_is_in_one_commit_with_an_append(void **state)
+{
+    struct env e = setup(state);
+    uint64_t before = dgm_store_stats_of(e.store).commits;
+    assert_int_equal(append_with_note(&e, "t1", named(alice, "k", "t1", DGM_STR("state"))), DGM_OK);
+    if (*e.dir)
+        assert_int_equal(dgm_store_stats_of(e.store).commits, before + 1);
+    check_str(get_note(&e, alice, "k", "t1"), "state");
+    dgm_note large = named(alice, "k", "t2", DGM_STR("four"));
+    large.max_bytes = 3;
+    assert_int_equal(append_with_note(&e, "t2", large), DGM_TOO_LARGE);
+    assert_null(get_note(&e, alice, "k", "t2").p);
+    assert_int_equal(get_task(&e, alice, "t2")->last_seq, 2);
+    teardown(&e);
+}
+
 static void notes_expire(void **state)
 {
     struct env e = setup(state);
@@ -260,5 +298,5 @@ static void a_note_has_a_limit(void **state)
 
 DGM_TEST_MAIN(ON_EVERY(tasks_are_found_by_their_calls), ON_EVERY(calls_go_with_their_tasks),
               ON_EVERY(turns_of_one_name_are_found_by_their_agents),
-              ON_EVERY(notes_are_texts_by_name), ON_EVERY(notes_expire),
-              ON_EVERY(a_note_has_a_limit))
+              ON_EVERY(notes_are_texts_by_name), ON_EVERY(a_note_is_in_one_commit_with_an_append),
+              ON_EVERY(notes_expire), ON_EVERY(a_note_has_a_limit))
