@@ -190,7 +190,7 @@ static void on_turn(uv_idle_t *h)
 
 /* ---- requests -------------------------------------------------------------------------------------------------- */
 
-/* The number behind the last `word` in the body; what follows it. False: there is none. */
+/* The number behind the last `word` in the body; what follows it. False: the body has no such command. */
 static bool find_command(struct client *c, const char *word, unsigned long *ret_n, char **ret_rest)
 {
     char *at = c->body, *found = NULL;
