@@ -24,6 +24,13 @@ def write_llm_config(model, more=""):
     return path
 
 
+def check_tokens(got):
+    """`dragoman bench` counts only the chunks of the bench agent: LiteLLM's first one, and our last one over A2A, are empty."""
+    if not got["requests"] or got["events"] < got["requests"] * TOKENS:
+        raise Failed(f"{got['requests']} streams of {TOKENS} tokens have only {got['events']} events")
+    return got
+
+
 def token_costs(tokens, seconds):
     """CPU microseconds a token: of the llm agent; of an event of the bench agent and a bare reader of the model together."""
     args = ["--mode", "stream", "--seconds", str(seconds), "--warmup", "0.2", "-n", "16", "--text"]
@@ -31,14 +38,13 @@ def token_costs(tokens, seconds):
         with Server(*ours(config=write_llm_config(model))) as server:
             got = load_at(server, *args, f"tokens {tokens}")
         bare = bare_reader_cost(f"{model.url}v1/chat/completions", f"tokens {tokens}", seconds, "chat")
-    if got["events"] < got["requests"] * TOKENS:
-        raise Failed(f"llm: {got['requests']} streams have only {got['events']} events")
+    check_tokens(got)
     return 1e6 / got["events_per_cpu_s"], 1e6 / load(ours(), *args, f"chunks {tokens}")["events_per_cpu_s"] + bare
 
 
 def litellm_tokens(seconds):
     """Tokens per CPU-second of both before the same model. LiteLLM gets as many streams as it answers; both ask for a key."""
-    args = ["--api", "chat", "--mode", "stream", "--text", f"chunks {TOKENS}", "--token", KEY, "--seconds", str(seconds), "--warmup", "0.2", "-n"]
+    args = ["--api", "chat", "--mode", "stream", "--text", f"tokens {TOKENS}", "--token", KEY, "--seconds", str(seconds), "--warmup", "0.2", "-n"]
     path = "v1/chat/completions"
     with Server(MODEL_SERVER, core=1) as model:
         config = write_llm_config(model, f"tokens:\n  - {{token: {KEY}, principal: bench}}\n")
@@ -48,7 +54,8 @@ def litellm_tokens(seconds):
         try:
             with Litellm("openai/bench-1", f"{model.url}v1", "none") as theirs:
                 bench(theirs.url + path, *args, "1", "--requests", "1")
-                return mine["events_per_cpu_s"], load_at(theirs, *args, "4", path=path)["events_per_cpu_s"]
+                their = check_tokens(load_at(theirs, *args, "4", path=path))
+                return check_tokens(mine)["events_per_cpu_s"], their["events_per_cpu_s"]
         except Failed as e:
             raise Skip(f"LiteLLM: {e}") from e
 
