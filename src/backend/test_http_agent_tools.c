@@ -278,8 +278,9 @@ static void several_approvals_are_one_question(void **state)
     struct fake *f = open_agent("ai-sdk", "");
     turn_with(f, "clean up", NULL);
     assert_int_equal(f->state, DGM_STATE_INPUT_REQUIRED);
-    check_str(f->final, "May the tools delete with {\"path\":\"x\"} and delete with {\"path\":\"x\"} "
-                        "be called? Answer yes or no.");
+    check_str(f->final,
+              "May the tools delete with {\"path\":\"x\"} and delete with {\"path\":\"x\"} "
+              "be called? Answer yes or no.");
     assert_true(fake_has(&f->events, "{\"type\":\"approval-request\",\"id\":\"ap1\""));
     assert_true(fake_has(&f->events, "{\"type\":\"approval-request\",\"id\":\"ap2\""));
     turn_with_data(f, "{'type':'approval','id':'ap2','approved':true}", NULL);

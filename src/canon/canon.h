@@ -338,6 +338,8 @@ typedef struct dgm_canon_event {
             dgm_str delta; /* ARGS, CHUNK */
             bool whole;    /* ARGS: as for text */
             bool pending;  /* START: the caller makes this call; this run has no result for it */
+            /* START: the reader has this call from an earlier run; only its result is new. denied: it will not be made. */
+            bool is_seen, is_denied;
             /* ARGS: arguments that came as an object, to be merged with others by key. Has no delta:
              * the merged text follows, whole, before END. */
             const dgm_json *increment;
@@ -358,6 +360,7 @@ typedef struct dgm_canon_event {
         struct {
             dgm_canon_messages messages;
             dgm_str changed; /* id of the one whose text is not what was streamed */
+            bool restarts;   /* that text was started again, and more of it follows; never leaves us */
         } snapshot;
         struct {
             dgm_str message_id, activity_type;

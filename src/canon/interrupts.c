@@ -12,10 +12,9 @@
 static const dgm_json *approval_schema(dgm_arena *a)
 {
     return dgm_json_parse_trusted(
-        a,
-        DGM_STR("{\"type\":\"object\",\"properties\":{\"approved\":{\"type\":\"boolean\"},"
-        "\"arguments\":{\"type\":\"object\"},\"reason\":{\"type\":\"string\"}},"
-        "\"required\":[\"approved\"]}"));
+        a, DGM_STR("{\"type\":\"object\",\"properties\":{\"approved\":{\"type\":\"boolean\"},"
+                   "\"arguments\":{\"type\":\"object\"},\"reason\":{\"type\":\"string\"}},"
+                   "\"required\":[\"approved\"]}"));
 }
 
 /* Choices are answered as {"text": one of them}, as any text is. */
@@ -87,8 +86,8 @@ static dgm_canon_interrupts approval_interrupts(dgm_arena *a, const dgm_asking *
     bool alone = requests->n == 1;
     for (size_t i = 0; i < requests->n; i++) {
         dgm_str id = alone ? name : dgm_arena_printf(a, "%.*s.%zu", DGM_P(name), i + 1);
-        list.at[i] = dgm_interrupt_of_approval(a, id, alone ? asking->text : (dgm_str){0},
-                                               &requests->at[i]);
+        list.at[i] =
+            dgm_interrupt_of_approval(a, id, alone ? asking->text : (dgm_str){0}, &requests->at[i]);
     }
     list.at[0].metadata =
         metadata_with(a, asking->message, DGM_INTERRUPT_APPROVAL,
@@ -107,14 +106,13 @@ dgm_canon_interrupts dgm_interrupts_of_question(dgm_arena *a, const dgm_asking *
     dgm_canon_interrupt *it = dgm_new(a, dgm_canon_interrupt);
     bool is_auth = asking->state == DGM_STATE_AUTH_REQUIRED;
     *it = (dgm_canon_interrupt){.id = interrupt_name(a, asking),
-                                .reason = is_auth ? DGM_STR(DGM_REASON_AUTH)
-                                                  : DGM_STR("input_required"),
+                                .reason =
+                                    is_auth ? DGM_STR(DGM_REASON_AUTH) : DGM_STR("input_required"),
                                 .message = asking->text.n ? asking->text : (dgm_str){0}};
     const dgm_json *data;
     if ((data = dgm_message_question(m, &question))) {
         it->response_schema = question_schema(a, &question);
-        it->metadata =
-            metadata_with(a, m, DGM_INTERRUPT_QUESTION, data);
+        it->metadata = metadata_with(a, m, DGM_INTERRUPT_QUESTION, data);
     } else if ((data = dgm_message_auth_request(m, &auth))) {
         it->metadata = metadata_with(a, m, DGM_INTERRUPT_AUTH, data);
     } else {
@@ -218,7 +216,7 @@ bool dgm_interrupt_is_only_approval(dgm_arena *a, const dgm_canon_interrupt *it)
 
 /* ---- answers ------------------------------------------------------------------------------------------------------------- */
 
-/* The number behind the last `mark`, from 1 to 999999999 and without a zero in front; 0: there is none. */
+/* The number behind the last `mark`, from 1 to 999999999 and without a zero in front; 0: no such number. */
 static uint32_t number_behind(dgm_str id, char mark, size_t *ret_at)
 {
     size_t at = id.n;

@@ -95,6 +95,7 @@ static void from_records_correct(dgm_records_to_events *f, size_t i, dgm_str tex
     dgm_canon_event e = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
     e.snapshot.messages = (dgm_canon_messages){&one, 1};
     e.snapshot.changed = one.id;
+    e.snapshot.restarts = f->texts[i].artifact_id.n && f->texts[i].open && !f->texts[i].sealed;
     if (f->fold) {
         /* an agent that takes back its words all the time must not fill the line with old ones */
         f->snapshot_bytes += dgm_canon_fold_bytes(f->fold);

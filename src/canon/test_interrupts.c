@@ -56,10 +56,10 @@ static void each_request_is_an_interrupt(void **state)
     assert_int_equal(list.n, 2);
     check_str(list.at[0].id, "task-3.1");
     check_str(list.at[0].reason, "confirmation");
-    check_str(list.at[0].message,
-              "May the tool x with {\"n\":1} be called? Answer yes or no.");
-    check_str(dgm_json_text_in(a, list.at[0].metadata),
-              "{\"own\":1,\"approval\":" REQUEST("a1", "\"tool\":\"x\",\"arguments\":{\"n\":1}") "}");
+    check_str(list.at[0].message, "May the tool x with {\"n\":1} be called? Answer yes or no.");
+    check_str(
+        dgm_json_text_in(a, list.at[0].metadata),
+        "{\"own\":1,\"approval\":" REQUEST("a1", "\"tool\":\"x\",\"arguments\":{\"n\":1}") "}");
     assert_non_null(dgm_json_get(list.at[0].response_schema, DGM_STR("properties")));
     check_str(list.at[1].id, "task-3.2");
     check_str(list.at[1].reason, "tool_call");
@@ -83,7 +83,8 @@ static void questions_have_a_schema(void **state)
 {
     (void)state;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_part part = data(a, "{\"type\":\"question\",\"text\":\"Which?\",\"choices\":[\"a\",\"b\"]}");
+    dgm_part part =
+        data(a, "{\"type\":\"question\",\"text\":\"Which?\",\"choices\":[\"a\",\"b\"]}");
     dgm_message m = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
     dgm_asking asking = {.message = &m,
                          .state = DGM_STATE_INPUT_REQUIRED,
@@ -139,9 +140,9 @@ static void answers_decide(void **state)
         r.status = DGM_CANON_DISMISSED;
         assert_int_equal(dgm_approval_of_resume(&r).decision, DGM_REJECTED);
     }
-    dgm_canon_resume edited = {
-        .status = DGM_CANON_RESOLVED,
-        .payload = data(a, "{\"approved\":true,\"editedArgs\":{\"n\":2}}").data};
+    dgm_canon_resume edited = {.status = DGM_CANON_RESOLVED,
+                               .payload =
+                                   data(a, "{\"approved\":true,\"editedArgs\":{\"n\":2}}").data};
     check_str(dgm_json_text_in(a, dgm_approval_of_resume(&edited).arguments), "{\"n\":2}");
     assert_int_equal(dgm_approval_of_resume(&(dgm_canon_resume){0}).decision, DGM_UNDECIDED);
 }

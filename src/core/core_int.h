@@ -56,6 +56,7 @@ struct shard {
     dgm_buf batch;                /* records to be written, when they are in several segments */
     dgm_arena *spare;             /* for one event of a run; NULL while it is lent out */
     struct resumption *resuming;  /* runs of the process before; NULL: all have started */
+    const dgm_append_note *note;  /* is stored with the next append; NULL: none */
     dgm_guard guard;              /* of that event: removes the server's metadata */
     int64_t now;                  /* its time */
     size_t sweep;                 /* the slot of lives that was looked at last */

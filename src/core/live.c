@@ -324,6 +324,7 @@ void dgm_live_flush(void *arg)
         .turn = l->write.turn ? &turn : NULL,
         .taken = l->write.message,
         .open_calls = l->write.open_calls ? l->write.open_calls->ids : (dgm_strs){0},
+        .note = l->shard->note,
         .sync = l->write.sync,
     };
     struct written *w = dgm_xcalloc(1, sizeof *w);
@@ -333,6 +334,7 @@ void dgm_live_flush(void *arg)
     l->write.n_appends++;
     l->shard->n_writing++;
     dgm_store_append(l->shard->core->o.store, &batch, on_written, w);
+    l->shard->note = NULL;
     dgm_buf_shrink(&l->shard->batch, BATCH_KEEP_BYTES);
     dgm_record_unref(folded);
     l->write.n_records = 0;

@@ -4,8 +4,8 @@
  * A text is a note of its owner. The name of the note has the agent and the task or the context, so that a contextId that
  * another caller or another agent uses is another note. A run need not have a task: its task id is drawn before it starts.
  *
- * A text is stored after the events that were emitted before it: they are handed to the store first, and the store makes
- * the writes of a loop in order. A commit is an append that is synced. It is done when that append has answered, and all
+ * A text is stored after the events that were emitted before it: events that the store has not got are in one commit with
+ * the text, and the store makes the writes of a loop in order. A commit is an append that is synced. It is done when that append has answered, and all
  * texts that were put before it.
  *
  * Agents hold memory of their run in `arg`, so no callback comes after the run has ended: the requests of a run are in
@@ -169,14 +169,19 @@ static void on_run_note_stored(dgm_code code, const dgm_err *err, void *arg)
     free(n);
 }
 
-/* The events before the text are passed to the store before it. */
-static void flush_before_note(const struct run *r)
+/* The events before the text are stored in one commit with it. False: there are none, and the text was not passed on. */
+static bool flush_with_note(const struct run *r, const dgm_append_note *note)
 {
     struct live *l = r->live;
-    if (!l || !l->write.flush.next || l->state != LIVE_READY || r->shard->core->stopping)
-        return; /* if the store is not asked any more, the text is refused, too */
-    dgm_loop_not_at_turn_end(l->shard->loop, &l->write.flush);
+    struct shard *s = r->shard;
+    if (!l || !l->write.flush.next || l->state != LIVE_READY || s->core->stopping)
+        return false; /* if the store is not asked any more, the text is refused, too */
+    dgm_loop_not_at_turn_end(s->loop, &l->write.flush);
+    s->note = note;
     dgm_live_flush(l);
+    bool is_passed = !s->note;
+    s->note = NULL;
+    return is_passed;
 }
 
 void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,
@@ -186,16 +191,16 @@ void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,
     dgm_core *core = r->shard->core;
     int64_t keep_ms = atomic_load(&core->keep_tasks_ms);
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_note note = run_note_of(r, a, scope);
     struct run_note *n = run_note_new(r, arg);
+    dgm_append_note put = {.note = run_note_of(r, a, scope), .done = on_run_note_stored, .arg = n};
     r->has_no_note[scope] = false;
     n->is_put = true;
-    flush_before_note(r);
-    note.text = text;
-    note.max_bytes = DGM_MAX_RUN_NOTE_BYTES;
-    note.expires_ms = keep_ms ? dgm_loop_unix_ms() + keep_ms + RUN_NOTE_WAIT_MS : 0;
     n->stored = stored;
-    dgm_core_put_note(core, &note, on_run_note_stored, n);
+    put.note.text = text;
+    put.note.max_bytes = DGM_MAX_RUN_NOTE_BYTES;
+    put.note.expires_ms = keep_ms ? dgm_loop_unix_ms() + keep_ms + RUN_NOTE_WAIT_MS : 0;
+    if (!flush_with_note(r, &put))
+        dgm_core_put_note(core, &put.note, on_run_note_stored, n);
 }
 
 static void on_run_note_found(dgm_code code, dgm_str text, const dgm_err *err, void *arg)

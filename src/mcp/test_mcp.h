@@ -92,7 +92,7 @@ static inline int script_main(const struct server_script *s)
             break;
         }
     }
-    while (stays)
+    for (; stays; stays = true)
         pause();
     free(line);
     if (log)

@@ -146,10 +146,11 @@ bool dgm_approval_read(const dgm_json *data, dgm_approval *ret)
 }
 
 const dgm_approval_word dgm_approval_words[] = {
-    {"yes", DGM_APPROVED},      {"y", DGM_APPROVED},       {"approve", DGM_APPROVED},
-    {"approved", DGM_APPROVED}, {"allow", DGM_APPROVED},   {"no", DGM_REJECTED},
-    {"n", DGM_REJECTED},        {"reject", DGM_REJECTED},  {"rejected", DGM_REJECTED},
-    {"deny", DGM_REJECTED},     {"denied", DGM_REJECTED}, {"decline", DGM_REJECTED}, {"declined", DGM_REJECTED},  {NULL, DGM_UNDECIDED},
+    {"yes", DGM_APPROVED},      {"y", DGM_APPROVED},      {"approve", DGM_APPROVED},
+    {"approved", DGM_APPROVED}, {"allow", DGM_APPROVED},  {"no", DGM_REJECTED},
+    {"n", DGM_REJECTED},        {"reject", DGM_REJECTED}, {"rejected", DGM_REJECTED},
+    {"deny", DGM_REJECTED},     {"denied", DGM_REJECTED}, {"decline", DGM_REJECTED},
+    {"declined", DGM_REJECTED}, {NULL, DGM_UNDECIDED},
 };
 
 dgm_decision dgm_approval_of_text(dgm_str text)
@@ -296,8 +297,8 @@ bool dgm_part_is_asked(const dgm_part *p)
     dgm_question question;
     dgm_auth_request auth;
     return dgm_part_is_approval_request(p) ||
-           (p->kind == DGM_PART_DATA && (dgm_question_read(p->data, &question) ||
-                                         dgm_auth_request_read(p->data, &auth)));
+           (p->kind == DGM_PART_DATA &&
+            (dgm_question_read(p->data, &question) || dgm_auth_request_read(p->data, &auth)));
 }
 
 /* A question whose choices are only data: they follow it, one per line. */

@@ -28,9 +28,10 @@
 typedef struct dgm_approval_request {
     dgm_str id; /* mostly that of the call */
     dgm_str tool;
-    const dgm_json *arguments; /* of the call: an object; a string if the model's text is not JSON; NULL: absent */
-    dgm_str call_id;           /* of the call if `id` is not; may be empty */
-    const dgm_json *data;      /* that it was read from; NULL: made of the other members */
+    const dgm_json *
+        arguments; /* of the call: an object; a string if the model's text is not JSON; NULL: absent */
+    dgm_str call_id;      /* of the call if `id` is not; may be empty */
+    const dgm_json *data; /* that it was read from; NULL: made of the other members */
 } dgm_approval_request;
 
 typedef struct dgm_approval_requests {

@@ -44,7 +44,8 @@ dgm_strs dgm_message_call_ids(dgm_arena *a, const dgm_message *m, size_t max)
 bool dgm_part_is_tools(const dgm_part *p)
 {
     yyjson_val *data = (yyjson_val *)(uintptr_t)p->data, *tool;
-    yyjson_val *list = p->kind == DGM_PART_DATA ? dgm_json_get(data, DGM_STR(DGM_DATA_TOOLS)) : NULL;
+    yyjson_val *list =
+        p->kind == DGM_PART_DATA ? dgm_json_get(data, DGM_STR(DGM_DATA_TOOLS)) : NULL;
     size_t i, n;
     if (!yyjson_arr_size(list) || yyjson_obj_size(data) != 1)
         return false;

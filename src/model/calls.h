@@ -15,7 +15,7 @@
 #define DGM_DATA_TOOLS "tools"
 /* Is it such a list? Every entry is an object with a name; anything else is ordinary data. */
 bool dgm_part_is_tools(const dgm_part *p);
-/* The list of the first such part of a user's message; NULL: there is none. ret_part: its index. */
+/* The list of the first such part of a user's message; NULL: it has no such part. ret_part: its index. */
 const dgm_json *dgm_message_tools(const dgm_message *m, size_t *ret_part);
 
 /* Does a part of the message have such a list that is not empty? Users make no calls: a list of calls in a user's

@@ -23,9 +23,11 @@ static void requests_are_written_and_read(void **state)
                                  .arguments = data(a, "{\"path\":\"x\"}").data,
                                  .call_id = DGM_STR("c1")};
     const dgm_json *v = dgm_approval_request_data(a, &want);
-    check_str(dgm_json_text_in(a, v), "{\"type\":\"approval-request\",\"id\":\"a1\",\"tool\":\"delete\","
-                                      "\"arguments\":{\"path\":\"x\"},\"call_id\":\"c1\"}");
-    dgm_part parts[] = {text("May I?"), {.kind = DGM_PART_DATA, .data = v},
+    check_str(dgm_json_text_in(a, v),
+              "{\"type\":\"approval-request\",\"id\":\"a1\",\"tool\":\"delete\","
+              "\"arguments\":{\"path\":\"x\"},\"call_id\":\"c1\"}");
+    dgm_part parts[] = {text("May I?"),
+                        {.kind = DGM_PART_DATA, .data = v},
                         data(a, "{\"type\":\"other\"}"),
                         data(a, "{\"type\":\"approval-request\",\"id\":\"a2\",\"tool\":\"t\"}")};
     dgm_message m = {.role = DGM_ROLE_AGENT, .parts = {parts, 4}};
@@ -70,7 +72,9 @@ static void a_long_argument_is_cut_between_characters(void **state)
     for (int shift = 0; shift < 2; shift++) {
         dgm_buf b;
         dgm_buf_init(&b, SIZE_MAX);
-        dgm_buf_add_lit(&b, "{\"type\":\"approval-request\",\"id\":\"1\",\"tool\":\"t\",\"arguments\":{\"a\":\"");
+        dgm_buf_add_lit(
+            &b,
+            "{\"type\":\"approval-request\",\"id\":\"1\",\"tool\":\"t\",\"arguments\":{\"a\":\"");
         if (shift)
             dgm_buf_add_lit(&b, "x");
         for (int i = 0; i < 1000; i++)
@@ -93,12 +97,12 @@ static void only_the_listed_words_decide(void **state)
         const char *text;
         dgm_decision decision;
     } cases[] = {
-        {"yes", DGM_APPROVED},      {" Yes! ", DGM_APPROVED}, {"Y", DGM_APPROVED},
-        {"APPROVE.", DGM_APPROVED}, {"\tallow\n", DGM_APPROVED},
-        {"no", DGM_REJECTED},       {"No.", DGM_REJECTED},    {"deny", DGM_REJECTED},
-        {"", DGM_UNDECIDED},        {"!", DGM_UNDECIDED},     {"yes please", DGM_UNDECIDED},
-        {"ok", DGM_UNDECIDED},      {"not yes", DGM_UNDECIDED}, {"yesno", DGM_UNDECIDED},
-        {"maybe", DGM_UNDECIDED},   {"ye", DGM_UNDECIDED},
+        {"yes", DGM_APPROVED},      {" Yes! ", DGM_APPROVED},      {"Y", DGM_APPROVED},
+        {"APPROVE.", DGM_APPROVED}, {"\tallow\n", DGM_APPROVED},   {"no", DGM_REJECTED},
+        {"No.", DGM_REJECTED},      {"deny", DGM_REJECTED},        {"", DGM_UNDECIDED},
+        {"!", DGM_UNDECIDED},       {"yes please", DGM_UNDECIDED}, {"ok", DGM_UNDECIDED},
+        {"not yes", DGM_UNDECIDED}, {"yesno", DGM_UNDECIDED},      {"maybe", DGM_UNDECIDED},
+        {"ye", DGM_UNDECIDED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (dgm_approval_of_text(dgm_str_from(cases[i].text)) != cases[i].decision)
@@ -176,7 +180,9 @@ static void only_web_addresses_are_links(void **state)
 {
     (void)state;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_auth_request want = {.url = DGM_STR("HTTPS://login.example/x"), .reason = DGM_STR("Sign in")}, got;
+    dgm_auth_request want = {.url = DGM_STR("HTTPS://login.example/x"),
+                             .reason = DGM_STR("Sign in")},
+                     got;
     dgm_part part = {.kind = DGM_PART_DATA, .data = dgm_auth_request_data(a, &want)};
     dgm_message m = {.parts = {&part, 1}};
     assert_true(dgm_message_auth_request(&m, &got) != NULL);

@@ -80,4 +80,5 @@ static void tools_are_data_of_users(void **state)
     assert_null(dgm_message_tools(&m, &part));
 }
 
-DGM_TEST_MAIN(dgm_test(tools_are_data_of_users), dgm_test(calls_are_data_of_agents), dgm_test(ids_are_texts_of_some_length))
+DGM_TEST_MAIN(dgm_test(tools_are_data_of_users), dgm_test(calls_are_data_of_agents),
+              dgm_test(ids_are_texts_of_some_length))

@@ -241,7 +241,7 @@ static dgm_code add_node(dgm_schema_build *b, const yyjson_val *v, const dgm_at 
 
 static dgm_code walk_schema(struct walk w, const yyjson_val *v, const dgm_at *at)
 {
-    dgm_schema_node *node;
+    dgm_schema_node *node = NULL;
     dgm_code rc;
     if (!yyjson_is_obj(dgm_schema_plain(v)) && !yyjson_is_bool(dgm_schema_plain(v)))
         return dgm_fail(w.err, DGM_BAD_PARAMS, at,

@@ -213,7 +213,15 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
     for (size_t i = 0; i < batch->n_records; i++)
         job->append.bytes += dgm_record_ref(batch->records[i])->n;
     job->call.done = done;
-    s->driver->submit(s, job);
+    to->note = NULL; /* it is a job of its own */
+    dgm_job *note = batch->note
+                        ? dgm_job_new_note(&batch->note->note, batch->note->done, batch->note->arg)
+                        : NULL;
+    bool is_refused = note && note->code;
+    job->pair = is_refused ? NULL : note;
+    s->driver->submit(s, job); /* takes both over */
+    if (is_refused)
+        dgm_loop_post(note->loop, dgm_job_on_answers, note);
 }
 
 void dgm_store_trim(dgm_store *s, dgm_retention keep_from, dgm_store_done done, void *arg)

@@ -78,6 +78,13 @@ typedef struct dgm_dedupe_row {
 
 /* ---- writing ---------------------------------------------------------------------------------------- */
 
+/* See dgm_append.note. */
+typedef struct dgm_append_note {
+    dgm_note note; /* as for dgm_store_put_note */
+    dgm_store_done done;
+    void *arg;
+} dgm_append_note;
+
 /*
  * All or nothing, in one commit with whatever else arrived meanwhile.
  *
@@ -97,6 +104,8 @@ typedef struct dgm_append {
     /* Calls that the caller is asked to make, by id: dgm_store_find_call finds the task by them (agent of the
      * row is the task's then). */
     dgm_strs open_calls;
+    /* A note that is stored with it: after kill -9 both are there or neither is. NULL: none. */
+    const dgm_append_note *note;
     bool sync;
 } dgm_append;
 

@@ -38,6 +38,7 @@ typedef struct dgm_job {
     struct dgm_job *next;       /* in its queue, or in the chain that is posted */
     struct dgm_job *lane_next;  /* sqlite: the next one in its lane */
     struct dgm_job *group_next; /* sqlite: the next append to the same task in one commit */
+    struct dgm_job *pair;       /* of an append: a note that is in the same commit; submitted with it */
     dgm_loop *loop;
     dgm_job_kind kind;
     uint64_t hash;      /* sqlite: of the task it is about; its lane */

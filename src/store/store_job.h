@@ -42,5 +42,7 @@ static inline void dgm_put_row(struct dgm_block *b, dgm_task_row *r)
     dgm_put(b, &r->folded);
 }
 
+/* See dgm_store_put_note. Its code is not DGM_OK if it is too large: then it is answered without the driver. */
+dgm_job *dgm_job_new_note(const dgm_note *note, dgm_store_done done, void *arg);
 /* With so much room behind it; on a loop, which is answered. */
 dgm_job *dgm_job_new(dgm_job_kind kind, size_t more, struct dgm_block *ret_block, void *arg);

@@ -169,7 +169,7 @@ static dgm_job *note_job(dgm_job_kind kind, const dgm_note *n, void *arg)
     return job;
 }
 
-void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done, void *arg)
+dgm_job *dgm_job_new_note(const dgm_note *note, dgm_store_done done, void *arg)
 {
     dgm_note small = *note;
     size_t max = note->max_bytes ? note->max_bytes : DGM_MAX_NOTE_BYTES;
@@ -178,14 +178,20 @@ void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done,
         small.text = (dgm_str){0};
     dgm_job *job = note_job(DGM_JOB_PUT_NOTE, &small, arg);
     job->call.done = done;
-    if (!too_large) {
+    if (too_large)
+        job->code = dgm_fail(&job->err, DGM_TOO_LARGE, NULL,
+                             "%zu bytes to store, more than the limit %s of %zu: send less",
+                             note->text.n, note->max_bytes ? "run_note_bytes" : "note_bytes", max);
+    return job;
+}
+
+void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done, void *arg)
+{
+    dgm_job *job = dgm_job_new_note(note, done, arg);
+    if (job->code)
+        dgm_loop_post(job->loop, dgm_job_on_answers, job);
+    else
         s->driver->submit(s, job);
-        return;
-    }
-    job->code = dgm_fail(&job->err, DGM_TOO_LARGE, NULL,
-                         "%zu bytes to store, more than the limit %s of %zu: send less",
-                         note->text.n, note->max_bytes ? "run_note_bytes" : "note_bytes", max);
-    dgm_loop_post(job->loop, dgm_job_on_answers, job);
 }
 
 void dgm_store_get_note(dgm_store *s, dgm_owner owner, dgm_str kind, dgm_str name,

@@ -354,15 +354,16 @@ static const dgm_json *answer_approval(dgm_service_answer *s, const dgm_canon_in
     if (!call)
         return NULL;
     dgm_str arguments = call->arguments.n ? dgm_buf_str(&call->arguments) : DGM_STR("{}");
-    request = (dgm_approval_request){
-        .id = it->id,
-        .tool = call->name,
-        .arguments = dgm_content_arguments_value(s->scratch, arguments)};
+    request =
+        (dgm_approval_request){.id = it->id,
+                               .tool = call->name,
+                               .arguments = dgm_content_arguments_value(s->scratch, arguments)};
     return dgm_approval_request_data(s->scratch, &request);
 }
 
 /* Requests for approval of all interrupts, as a member of the metadata. */
-static void build_approvals(dgm_service_answer *s, dgm_json_build *b, const dgm_canon_interrupts *all)
+static void build_approvals(dgm_service_answer *s, dgm_json_build *b,
+                            const dgm_canon_interrupts *all)
 {
     size_t n = 0;
     for (size_t i = 0; i < all->n; i++) {

@@ -136,7 +136,8 @@ yyjson_val *dgm_service_open_approvals(const dgm_service_turn *turn)
 static struct decision decision_of_text(dgm_str text)
 {
     bool is_approved = dgm_approval_of_text(text) == DGM_APPROVED;
-    return (struct decision){.is_approved = is_approved, .reason = is_approved ? (dgm_str){0} : text};
+    return (struct decision){.is_approved = is_approved,
+                             .reason = is_approved ? (dgm_str){0} : text};
 }
 
 /* Other arguments than those of the call: neither format has a place for them, so the service is asked for another call. */
@@ -165,8 +166,7 @@ static bool has_decisions(const dgm_message *m)
 static struct decision decide(const dgm_service_turn *turn, dgm_arena *a, yyjson_val *request)
 {
     bool others;
-    dgm_approval x =
-        dgm_message_approval(a, turn->message, dgm_json_str_member(request, "id"));
+    dgm_approval x = dgm_message_approval(a, turn->message, dgm_json_str_member(request, "id"));
     if (!has_decisions(turn->message))
         return decision_of_text(dgm_content_text(a, &turn->message->parts, &others));
     if (!x.decision)

@@ -40,7 +40,8 @@ dgm_canon_interrupt *dgm_service_ask_approvals(const dgm_service_approvals *list
 /* The requests that the message decides about; NULL if it decides about no request. */
 yyjson_val *dgm_service_open_approvals(const dgm_service_turn *turn);
 /* AG-UI: the payload of `resume` that decides about the request of this id; NULL: the message decides about none. */
-const dgm_json *dgm_service_approval_payload(const dgm_service_turn *turn, dgm_arena *a, dgm_str id);
+const dgm_json *dgm_service_approval_payload(const dgm_service_turn *turn, dgm_arena *a,
+                                             dgm_str id);
 /* Appends what the format has for the decisions. */
 void dgm_service_add_decisions(const dgm_service_turn *turn, dgm_arena *a, yyjson_val *open,
                                dgm_canon_messages *messages);

@@ -192,7 +192,7 @@ static void move_resume(dgm_arena *a, dgm_canon_input *input)
     input->resume = (dgm_canon_resumes){0};
 }
 
-/* The decision about the request for approval that an interrupt of the service is; NULL: it is none, or there is none. */
+/* The decision about the request for approval that an interrupt of the service is; NULL: it does not ask for one, or the message has no decision. */
 static const dgm_json *approval_payload(const dgm_service_turn *turn, dgm_arena *a, yyjson_val *it)
 {
     dgm_approval_request request;

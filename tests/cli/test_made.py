@@ -7,7 +7,7 @@ import subprocess
 
 from support import FOLDER, ROOT, Server, check, check_same, folder, read, run, shell, succeeded, test, write
 
-COMMANDS = ["serve", "send", "task", "card", "connect", "init", "schema", "db", "bench", "lint", "convert", "compact", "formats", "version", "help"]
+COMMANDS = ["serve", "send", "task", "card", "connect", "init", "schema", "db", "mcp", "bench", "lint", "convert", "compact", "formats", "version", "help"]
 OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: ([A-Z]+))?", re.M)
 
 

@@ -3,7 +3,7 @@ import re
 
 from support import TO_03, check, check_same, compact, failed, message, run, succeeded, test
 
-COMMANDS = ["serve", "send", "task", "card", "connect", "init", "schema", "db", "bench", "lint", "convert", "compact", "formats", "version", "help"]
+COMMANDS = ["serve", "send", "task", "card", "connect", "init", "schema", "db", "mcp", "bench", "lint", "convert", "compact", "formats", "version", "help"]
 
 
 @test("version, --version and the library say the same")

@@ -2,7 +2,7 @@
  * fuzz_config.c - any bytes are a configuration or get findings; what is printed of a good one reads back
  * the same. The first byte chooses YAML or JSON.
  */
-#include "app/serve/config.h"
+#include "config/config.h"
 #include "fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -23,7 +23,7 @@
  * printed.
  */
 #define _GNU_SOURCE /* accept4, memmem */
-#include "app/serve/agents.h"
+#include "config/agents.h"
 #include "app/serve/router.h"
 #include "backend/backend_int.h"
 #include "backend/exec/exec_int.h"

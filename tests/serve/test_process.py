@@ -660,5 +660,12 @@ def _():
 @test("what `make run` starts answers, agent by agent")
 def _():
     with Server(None, args=["-c", os.path.join(ROOT, "examples/run/dragoman.yaml")]) as s:
-        for base, words in ("", "You said: x"), ("/agents/hello", "Hello"), ("/agents/shell", "You said: x"):
+        for base, words in ("", "You said: x"), ("/agents/hello", "Hello"), ("/agents/assistant", "x"), ("/agents/shell", "You said: x"):
             check(words in json.dumps(Client(s, RPC1, base=base).send("x").result), base)
+
+
+@test("the example of a language model with tools answers")
+def _():
+    with Server(None, args=["-c", os.path.join(ROOT, "examples/llm/dragoman.yaml")]) as s:
+        check("UTC" in json.dumps(Client(s, RPC1).send("call now {}").result), "the tool `now`")
+        same(Client(s, RPC1).send('call remove {"file": "x"}').state, "TASK_STATE_INPUT_REQUIRED", "a tool that is approved first")

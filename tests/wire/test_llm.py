@@ -20,13 +20,11 @@ def assistant(*others, **more):
     return server(None, config=settings(agents=[llm(**more), *others]))
 
 
-def internal(s, task):
-    """The internal events of a task, from the endpoint for operators."""
+def records(s, task):
+    """The log of a task, from the endpoint for operators."""
     r = ask(s.address, "GET", f"/debug/tasks/{task}/records")
     same(r.status, 200, "the records")
-    text = r.body.decode()
-    lines = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith(("data: ", "{"))]
-    return [v for v in (json.loads(line) for line in lines) if "internal" in json.dumps(v)[:200]]
+    return [json.loads(line)["record"] for line in r.body.decode().splitlines() if line]
 
 
 # ---- document 002 ------------------------------------------------------------------------------------------------------
@@ -76,6 +74,45 @@ def _(wire):
     same([bool(c.get("append")) for c in chunks], [False] + [True] * (len(chunks) - 1), "append")
     same([bool(c.get("lastChunk")) for c in chunks], [False] * (len(chunks) - 1) + [True], "lastChunk")
     same("".join(p["text"] for c in chunks for p in c["artifact"]["parts"]), "one two three", "the text")
+
+
+@test("the log has the internal events of the flow, with their members [R002-15] [R002-16] [R002-17] [R002-18] [R002-19] [R002-36]")
+def _():
+    s = assistant(agent("hello", id="desk"), tools=[{"agent": "desk"}])
+    t = Client(s, RPC1).send('call desk {"message": "Ann"}').task
+    found = [r for r in records(s, t["id"]) if r.get("kind", "").startswith("internal:")]
+    for r in found:
+        check(r["taskId"] == t["id"] and r["timestamp"], r)
+    flow = [r for r in found if r["kind"] in ("internal:llm-call", "internal:tool-start", "internal:tool-complete", "internal:checkpoint")]
+    same([r["kind"][9:] for r in flow], ["llm-call", "tool-start", "tool-complete", "checkpoint", "llm-call", "checkpoint"], "the flow")
+    same([flow[i]["iteration"] for i in (0, 3, 4, 5)], [1, 1, 2, 2], "iterations")
+    start, end = flow[1], flow[2]
+    same((start["toolName"], start["arguments"], end["success"], end["toolCallId"]), ("desk", {"message": "Ann"}, True, start["toolCallId"]), "the call")
+    check("Hello" in end["result"], end)
+    check([r for r in found if r["kind"] == "internal:usage"], "no usage")
+
+
+@each("through {}: no internal event reaches a client: stream, subscription, GetTask, ListTasks [R002-20]", ALL)
+def _(wire):
+    s = assistant(tools=[NOW])
+    c = Client(s, wire)
+    with c.stream("call now {} then think hard") as events:
+        seen = events.rest()
+    id = seen[0].body["id"]
+    check("internal:" in json.dumps(records(s, id)), "the log has no internal events")
+    with c.subscribe(id, last=seen[0].id) as events:
+        again = events.rest()
+    same([e.payload for e in again], [e.payload for e in seen[1:]], "the events behind the first")
+    for what in ([e.payload for e in seen], c.get(id).value, c.list().value if wire.version == "1.0" else None):
+        check("internal:" not in json.dumps(what), what)
+
+
+@test("clients see the task, working, the text and the end, and nothing about calls of the model [R002-14]")
+def _():
+    with Client(assistant(tools=[NOW]), RPC1).stream("call now {} then echo one two") as events:
+        seen = events.rest()
+    same([(e.kind, e.state) for e in seen if e.kind != "artifactUpdate"],
+         [("task", "TASK_STATE_SUBMITTED"), ("statusUpdate", "TASK_STATE_WORKING"), ("statusUpdate", "TASK_STATE_COMPLETED")], "the events")
 
 
 @test("an error has its reason in metadata.error [R002-10]")
@@ -182,7 +219,7 @@ def _():
     same(task_text(t), "two", "the second answer")
 
 
-@test("a time limit ends the task as failed, and says so")
+@test("a time limit ends the task as failed, and the error names it")
 def _():
     t = Client(assistant(limits={"max_time": 0.3}), RPC1).send("slow 100 " + "word " * 200).task
     same(t["status"]["state"], "TASK_STATE_FAILED", "the state")

@@ -1,14 +1,20 @@
-"""kill -9 of a server with an llm agent: the task goes on by itself, tools run once, the text is there once."""
+"""kill -9 of a server with an llm agent: the task goes on by itself, tools run once, the text is there once.
+
+DRAGOMAN_KILLS says how often at random moments (10)."""
 import os
 import sys
 import threading
+import time
 
-from lib import models
+from lib import fronts, models
 from lib.a2a import RPC1, Client, artifact_texts, task_text
+from lib.http import ask
 from lib.models import Upstream, calls, text
 from lib.server import Server, agent, folder, needs_ours, settings
 from lib.tap import check, each, same, soon, test
+from test_resume import rng
 
+KILLS = int(os.environ.get("DRAGOMAN_KILLS", "10"))
 STEPS = 3  # calls of the tool, one per iteration
 # appends a line with the key of its call, then waits for a file if its argument names one
 TOOL = """import json, os, sys, time
@@ -132,6 +138,23 @@ def _():
         same(folded, "one two three four", "the text of the client")
 
 
+@test("killed in the middle of a text: a response of OpenAI's Responses has the text once")
+def _():
+    with World() as w:
+        w.up.script = lambda body, n: text("one two three four", pause=0.3) if n == 0 else text("one two three four")
+        with fronts.stream(w.server, "/v1/responses", {"model": "assistant", "input": "go", "stream": True}) as frames:
+            first = frames.next().json["response"]["id"]
+            while "delta" not in frames.next().json["type"]:
+                pass
+            w.server.kill()
+        w.server.restart()
+
+        def response():
+            return ask(w.server.address, "GET", f"/v1/responses/{first}").json
+        soon(lambda: response()["status"] == "completed", lambda: response(), 60)
+        same(fronts.output_text(response()), "one two three four", "the text")
+
+
 @test("a question that waits survives a restart")
 def _():
     needs_ours("only Dragoman has this agent")
@@ -157,3 +180,23 @@ def _():
         w.server.restart()
         w.finished(t["id"])
         same(len(w.ran()), STEPS, "runs of the tool")
+
+
+@test(f"killed at {KILLS} random moments: every task finishes, no tool runs twice", timeout=120 + 20 * KILLS)
+def _():
+    pick = rng("llm-crash")
+    with World() as w:
+        ids, kills = [], 0
+        while kills < KILLS:
+            ids += [w.client.send("go", config={"returnImmediately": True}).task["id"] for _ in range(3)]
+            time.sleep(pick.random() * 0.6)
+            w.server.kill()
+            kills += 1
+            w.server.restart()
+        for id in ids:
+            done = w.finished(id)
+            check(task_text(done).endswith("all done"), task_text(done))
+            texts = artifact_texts(done)
+            same(len(texts), len(set(texts)), f"texts of {id}: {texts}")
+        ran = w.ran()
+        same(len(ran), len(set(ran)), "runs of the tool, and keys of its calls")

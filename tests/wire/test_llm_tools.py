@@ -37,10 +37,10 @@ for line in sys.stdin:
 """
 
 
-def world(up, mcp=None, agents=(), env=None, **more):
+def world(up, mcp=None, agents=(), loops=2, **more):
     needs_ours("only Dragoman has this agent")
     rows = [agent("llm", id="assistant", settings={"base_url": up.url, "model": "m", **more}), *agents]
-    return Server(None, config={**settings(agents=rows), **({"mcp": mcp} if mcp else {})}, env=env)
+    return Server(None, config={**settings(agents=rows), "loops": loops, **({"mcp": mcp} if mcp else {})})
 
 
 def then_done(*list):
@@ -168,6 +168,14 @@ def _(parts, want):
         check(want in result_of(up), result_of(up))
 
 
+@test("a server stops well while a question of an MCP server waits")
+def _():
+    up = then_done(("t__pay", {}))
+    with world(up, mcp={"t": {"command": [sys.executable, "-c", MCP]}}, tools=["t"]) as s:
+        same(Client(s, RPC1).send("go").task["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "the state")
+        s.stop_well()
+
+
 @test("an MCP server that cannot be started is missing; the agent answers")
 def _():
     up = Upstream(lambda body, n: text("done"))
@@ -199,3 +207,25 @@ def _():
         soon(lambda: up.requests, "no model call")
         time.sleep(0.3)
         same(c.cancel(t["id"]).state, "TASK_STATE_CANCELED", "the state")
+
+
+def descriptors(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+
+@test("canceled tasks leave no descriptor and no program behind")
+def _():
+    tool = {"exec": {"name": "sleep", "description": "sleeps", "command": ["sleep", "100"]}}
+    up = Upstream(lambda body, n: calls(("sleep", {}), ("t__hang", {}), ("desk", {"message": "slow 30"})))
+    with world(up, mcp={"t": {"command": [sys.executable, "-c", MCP]}}, tools=[tool, "t", {"agent": "desk"}],
+               agents=[agent("demo", id="desk")], loops=1) as s:  # each loop has a session with the MCP server
+        c, counts = Client(s, RPC1), []
+        for round in range(2):
+            ids = [c.send("go", config={"returnImmediately": True}).task["id"] for _ in range(5)]
+            soon(lambda: len(sleeping(s)) == 5, lambda: f"{len(sleeping(s))} programs")
+            for id in ids:
+                same(c.cancel(id).state, "TASK_STATE_CANCELED", "the state")
+            soon(lambda: not sleeping(s), lambda: f"still there: {sleeping(s)}", 10)
+            counts.append(descriptors(s))
+        soon(lambda: descriptors(s) <= counts[0] + 2, lambda: f"descriptors: {counts}, now {descriptors(s)}", 20)
+        s.stop_well()

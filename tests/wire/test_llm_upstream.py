@@ -36,6 +36,15 @@ def _():
         same([(m["role"], m["content"]) for m in body["messages"]], [("system", "Be brief."), ("user", "hello")], "messages")
 
 
+@test("a query in base_url stays at the end of the URL")
+def _():
+    up = Upstream(lambda body, n: text("fine"))
+    up.url += "/?api-version=7"
+    with in_front(up) as s:
+        same(task_text(Client(s, RPC1).send("hello").task), "fine", "the answer")
+        same(up.requests[0][0], "/v1/chat/completions?api-version=7", "the path")
+
+
 @test("a key in a file; neither the log nor errors contain a key")
 def _():
     up = Upstream(lambda body, n: error(401, "the key sk-in-a-file is wrong"))
@@ -63,10 +72,22 @@ def _():
 def _():
     up = Upstream(lambda body, n: text('{"a": 1}'))
     with in_front(up, parameters={"temperature": 0.5, "seed": 3}) as s:
-        fronts.post(s, "/v1/chat/completions", {"model": "assistant", "messages": [{"role": "user", "content": "x"}],
-                                                "temperature": 0.1, "response_format": {"type": "json_object"}})
+        r = fronts.post(s, "/v1/chat/completions", {"model": "assistant", "messages": [{"role": "user", "content": "x"}], "user": "ann",
+                                                    "temperature": 0.1, "response_format": {"type": "json_object"}})
+        same(r.get("x-dragoman-ignored"), "user", "ignored members")
         body, = up.bodies()
         same((body["temperature"], body["seed"], body["response_format"]), (0.1, 3, {"type": "json_object"}), "parameters")
+
+
+@test("instructions of a Chat caller, and the context of an AG-UI client, follow those of the agent")
+def _():
+    up = Upstream(lambda body, n: text("fine"))
+    with in_front(up, instructions="Be brief.") as s:
+        fronts.chat(s, None, model="assistant", messages=[{"role": "system", "content": "Speak French."}, {"role": "user", "content": "x"}])
+        fronts.ag_ui(s, "x", context=[{"description": "the city", "value": "Paris"}])
+        first, second = [b["messages"][0]["content"] for b in up.bodies()]
+        check("Be brief." in first and "Speak French." in json.dumps(up.bodies()[0]["messages"]), up.bodies()[0])
+        check("Be brief." in second and "the city: Paris" in second, second)
 
 
 @each("a server that rejects {} gets the request again without it, and no further request has it", [
@@ -121,6 +142,39 @@ def _():
         same(second.bodies()[0]["model"], "m-2", "the model")
 
 
+def thinks_then_calls(body, n):
+    """A call with a signature, behind some reasoning; then an answer."""
+    if n:
+        return text("done")
+    answer = calls(("now", {}))
+    answer.frames.insert(0, {"choices": [{"index": 0, "delta": {"reasoning_content": "I need the time."}}]})
+    answer.frames[1]["choices"][0]["delta"]["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": "signed"}}
+    return answer
+
+
+NOW = [{"exec": {"name": "now", "command": ["echo", "noon"], "description": "the time"}}]
+
+
+@each("reasoning is sent back only if the setting send_reasoning is {}", [("false", False), ("true", True)])
+def _(wanted):
+    up = Upstream(thinks_then_calls)
+    with in_front(up, tools=NOW, send_reasoning=wanted) as s:
+        same(task_text(Client(s, RPC1).send("go").task), "done", "the answer")
+    turn = next(m for m in up.bodies()[1]["messages"] if m["role"] == "assistant")
+    same(turn.get("reasoning_content"), "I need the time." if wanted else None, "the reasoning")
+    same(turn["tool_calls"][0].get("extra_content"), {"google": {"thought_signature": "signed"}}, "the signature")
+
+
+@test("failover: the next server does not get the signatures of the first")
+def _():
+    first = Upstream(lambda body, n: thinks_then_calls(body, n) if n == 0 else error(500))
+    second = Upstream(lambda body, n: text("from the second"))
+    with in_front(first, tools=NOW, retries=0, upstreams=[{"base_url": second.url, "model": "m-2"}]) as s:
+        same(task_text(Client(s, RPC1).send("go").task), "from the second", "the answer")
+    check("signed" in json.dumps(first.bodies()[1]), "the first server gets its own signature")
+    check("signed" not in json.dumps(second.bodies()[0]), second.bodies()[0])
+
+
 @test("failover when nothing listens")
 def _():
     second = Upstream(lambda body, n: text("from the second"))
@@ -155,7 +209,7 @@ def _():
         check("message" in result and "massage" in result, result)
 
 
-@test("a tool that does not exist, and arguments that are not JSON, are results that say so")
+@test("a tool that does not exist, and arguments that are not JSON, are results with an explanation")
 def _():
     up = Upstream(lambda body, n: calls(("nothing", {}), ("desk", "{not json")) if n == 0 else text("done"))
     with in_front(up, agent("hello", id="desk"), tools=[{"agent": "desk"}]) as s:
@@ -254,6 +308,20 @@ def _():
         gate.set()
 
 
+@test("cancel during an agent of another server: its task is canceled, too")
+def _():
+    behind = Server(None, config=settings(agents=[agent("demo")]))
+    up = Upstream(lambda body, n: calls(("127_0_0_1", {"message": "slow 30"})))
+    with behind, in_front(up, tools=[{"agent": behind.url}]) as s:
+        c, desk = Client(s, RPC1), Client(behind, RPC1)
+        t = c.send("go", config={"returnImmediately": True}).task
+        soon(lambda: desk.list().value["tasks"], "no task of the other agent")
+        canceled_quickly(c, t["id"])
+        soon(lambda: desk.list().value["tasks"][0]["status"]["state"] == "TASK_STATE_CANCELED",
+             lambda: desk.list().value["tasks"][0]["status"], 10)
+        s.stop_well()
+
+
 @test("cancel during a sub-agent: its task is canceled, too")
 def _():
     up = Upstream(lambda body, n: calls(("desk", {"message": "slow 30"})))
@@ -287,10 +355,26 @@ def _():
         check("and in French" in json.dumps(up.bodies()[1]["messages"]), up.bodies()[1]["messages"])
 
 
+@test("a message while the model writes: the next request has the text first, then the message")
+def _():
+    gate = threading.Event()
+    up = Upstream(lambda body, n: text("first answer", gate=lambda h: gate.wait(30)) if n == 0 else text("second answer"))
+    with in_front(up) as s:
+        c = Client(s, RPC1)
+        t = c.send("go", config={"returnImmediately": True}).task
+        soon(lambda: up.requests, "no request")
+        c.send("and in French", task=t["id"], config={"returnImmediately": True})
+        gate.set()
+        soon(lambda: c.get(t["id"]).state == "TASK_STATE_COMPLETED", lambda: c.get(t["id"]).task)
+        same([(m["role"], m["content"]) for m in up.bodies()[1]["messages"]],
+             [("user", "go"), ("assistant", "first answer"), ("user", "and in French")], "the second request")
+        same(artifact_texts(c.get(t["id"]).task), ["first answer", "second answer"], "the artifacts")
+
+
 # ---- settings --------------------------------------------------------------------------------------------------------------------------
 
 @each("a configuration with {} is refused, with the place", [
-    ("an unknown sub-agent", {"tools": [{"agent": "nobody"}]}, 'unknown agent "nobody"'),
+    ("an unknown sub-agent", {"tools": [{"agent": "nothere"}]}, 'unknown agent "nothere"'),
     ("an unknown MCP server", {"tools": ["files"]}, 'unknown MCP server "files"'),
     ("a misspelt setting of a limit", {"limits": {"max_iteration": 3}}, 'did you mean "max_iterations"?'),
     ("an unknown tool to approve", {"approve": ["rm"]}, 'unknown tool "rm"'),

@@ -1,6 +1,6 @@
 /* app/admin/admin.c - `dragoman db ACTION [FILE]` (store/sqlite/admin.h) and `dragoman init KIND [FOLDER]`. */
 #include "app/admin/admin.h"
-#include "app/serve/config.h"
+#include "config/config.h"
 #include "app/serve/init.h"
 #include "store/sqlite/admin.h"
 
@@ -120,8 +120,8 @@ int dgm_admin_init(const dgm_cli_line *line)
     }
     for (const dgm_init_file *f = kind->files; f->name; f++)
         printf("wrote %s/%s\n", folder, f->name);
-    if (strcmp(kind->name, "exec") != 0)
-        printf("\nReplace the URL in dragoman.yaml by that of your agent.\n");
+    if (kind->todo)
+        printf("\n%s\n", kind->todo);
     printf("\nTry:\n  ");
     if (line->n_args > 1)
         printf("cd %s && ", folder);

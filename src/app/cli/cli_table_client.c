@@ -129,7 +129,8 @@ const dgm_cli_command dgm_cli_send = {
          .kind = &dgm_cli_any_text,
          .repeats = true,
          .about = "approve the call that the task asks about; may be repeated",
-         .more = "`all` approves every open request. Needs `--task`. On a terminal `send` asks about each "
+         .more = "`all` approves every open request. Needs `--task`. On a terminal `send` asks "
+                 "about each "
                  "request instead."},
         {.name = "reject",
          .value = "ID",

@@ -11,7 +11,7 @@ static const char *db_word(size_t i)
 
 static const char *init_word(size_t i)
 {
-    static const char *const words[] = {"exec", "a2a", "http"};
+    static const char *const words[] = {"exec", "llm", "a2a", "http"};
     return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
@@ -97,6 +97,7 @@ const dgm_cli_command dgm_cli_init = {
     .exits = NOTES(EXIT_0, {"1", "a file exists already, or could not be written"}, EXIT_2),
     .examples = NOTES({"dragoman init exec my-agent",
                        "Then `cd my-agent` and `dragoman serve`, which reads ./dragoman.yaml"},
+                      {"dragoman init llm my-model", "A language model with tools"},
                       {"dragoman init a2a my-remote", "A server in front of another agent"}),
     .page = true,
     .run = dgm_cli_run_outside,

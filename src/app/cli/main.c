@@ -3,7 +3,7 @@
 #include "app/client/client.h"
 #include "app/load/load.h"
 #include "app/mcp/mcp_command.h"
-#include "app/serve/config.h"
+#include "config/config.h"
 #include "app/serve/serve.h"
 #include "cli.h"
 

@@ -66,7 +66,8 @@ static bool read_line(char *line, size_t room)
     struct sigaction now = {.sa_handler = SIG_DFL}, before;
     size_t n = 0;
     char c = 0;
-    sigaction(SIGINT, &now, &before); /* Ctrl-C at a question ends the program; the task goes on waiting */
+    sigaction(SIGINT, &now,
+              &before); /* Ctrl-C at a question ends the program; the task goes on waiting */
     while (c != '\n' && dgm_cli_read(STDIN_FILENO, &c, 1) == 1) {
         if (c != '\n' && n + 1 < room)
             line[n++] = c;

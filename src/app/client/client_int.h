@@ -130,9 +130,9 @@ typedef struct show {
     unsigned spin;
     bool spinning;
     dgm_str last_event;
-    bool failed; /* standard output is gone */
+    bool failed;                 /* standard output is gone */
     dgm_approval_requests asked; /* that the task waits for */
-    dgm_str sign_in;             /* where; empty: the agent has not said */
+    dgm_str sign_in;             /* where; empty: unknown */
 } show;
 
 void dgm_show_init(show *s, bool json);

@@ -159,7 +159,8 @@ static int client_send_message_of(dgm_arena *a, const dgm_cli_line *line, dgm_me
         n = parts[0].content.n ? 1 : 0;
     }
     if (!n)
-        return dgm_cli_refuse(line, "nothing to send: add TEXT, --file, --data, --approve or --reject");
+        return dgm_cli_refuse(line,
+                              "nothing to send: add TEXT, --file, --data, --approve or --reject");
     *ret = (dgm_message){.message_id = dgm_uuid7_in(a),
                          .role = DGM_ROLE_USER,
                          .task_id = dgm_str_from(dgm_cli_get(line, "task")),

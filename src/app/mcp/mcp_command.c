@@ -1,8 +1,8 @@
 /* app/mcp/mcp_command.c - `dragoman mcp list [SERVER]` and `dragoman mcp call SERVER TOOL [ARGUMENTS]`. */
 #include "app/mcp/mcp_command.h"
 #include "app/mcp/mcp_work.h"
-#include "app/serve/config.h"
-#include "app/serve/mcp_servers.h"
+#include "config/config.h"
+#include "config/mcp_servers.h"
 
 #include <string.h>
 #include <unistd.h>

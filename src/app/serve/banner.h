@@ -1,7 +1,7 @@
 /* app/serve/banner.h - what a person reads when the server has started: what to try. */
 #pragma once
 
-#include "app/serve/config.h"
+#include "config/config.h"
 
 /* port 0: a unix socket. */
 void dgm_banner_put(FILE *out, const dgm_config *c, int port);

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "app/serve/config.h"
+#include "config/config.h"
 #include "net/http.h"
 #include "store/store.h"
 

@@ -1,6 +1,6 @@
 /* init.c - the files of `dragoman init`, and writing them without touching what is there. */
 #include "init.h"
-#include "config.h"
+#include "config/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,10 +51,40 @@
     "# Its card may name another address. Private ones are refused unless they are listed here.\n" \
     "# outbound: {allow: [10.0.0.0/8]}\n"
 
-/* ---- a2a ----------------------------------------------------------------------------------------------- */
+/* ---- llm ----------------------------------------------------------------------------------------------- */
 
 /* clang-format would indent the texts by the length of their first macro. */
 /* clang-format off */
+static const char llm_yaml[] =
+    HEAD("a language model with tools.")
+    "agents:\n"
+    "- id: assistant\n"
+    "  type: llm\n"
+    "  card:\n"
+    "    name: Assistant\n"
+    "    description: Answers questions, with its tools.\n"
+    "  settings:\n"
+    "    base_url: \"mock:\"         # a scripted model; a real one: https://api.openai.com/v1 and the like\n"
+    "    # api: chat               # or responses\n"
+    "    # model: gpt-5-mini\n"
+    "    # api_key_env: OPENAI_API_KEY\n"
+    "    instructions: Be brief. Use the tools when they help.\n"
+    "    tools:\n"
+    "    - units                   # all tools of the MCP server below\n"
+    "    - exec: {name: now, description: the date and time in UTC, command: [date, -u]}\n"
+    "    ask_user: true            # the model may ask the user a question\n"
+    "    # approve: [now]          # calls that a person must approve; always: all of them\n"
+    "    # history: 50             # messages of the conversation that the model gets\n"
+    "    # limits: {max_iterations: 25, max_time: 600}\n"
+    "\n"
+    "# MCP servers: a program, or the URL of a server. `dragoman mcp list` prints their tools.\n"
+    "mcp:\n"
+    "  units: {command: [\"@PROGRAM@\", mcp-demo]}\n"
+    "  # files: {command: [npx, -y, \"@modelcontextprotocol/server-filesystem\", ./data]}\n"
+    "  # search: {url: https://mcp.example.com/mcp}\n";
+
+/* ---- a2a ----------------------------------------------------------------------------------------------- */
+
 static const char a2a_yaml[] =
     HEAD("an A2A agent that runs elsewhere.")
     "# Replace the URL: `dragoman connect URL` detects what is at an address and prints this part.\n"
@@ -118,16 +148,22 @@ static const dgm_init_file exec_files[] = {{"dragoman.yaml", exec_yaml, false},
                                            {"agent.sh", exec_agent, true},
                                            {0}};
 
+static const dgm_init_file llm_files[] = {
+    {"dragoman.yaml", llm_yaml, false}, {"dragoman.schema.json", NULL, false}, {0}};
+
 static const dgm_init_file a2a_files[] = {
     {"dragoman.yaml", a2a_yaml, false}, {"dragoman.schema.json", NULL, false}, {0}};
 
 static const dgm_init_file http_files[] = {
     {"dragoman.yaml", http_yaml, false}, {"dragoman.schema.json", NULL, false}, {0}};
 
+#define URL_TODO "Replace the URL in dragoman.yaml by that of your agent."
+
 const dgm_init_kind dgm_init_kinds[] = {
     {"exec", "a program that answers, and a server for it", exec_files},
-    {"a2a", "a server for an A2A agent that runs elsewhere", a2a_files},
-    {"http", "a server for an HTTP service: AG-UI, OpenAI or AI SDK", http_files},
+    {"llm", "a language model with tools, one of them an MCP server", llm_files},
+    {"a2a", "a server for an A2A agent that runs elsewhere", a2a_files, URL_TODO},
+    {"http", "a server for an HTTP service: AG-UI, OpenAI or AI SDK", http_files, URL_TODO},
     {0},
 };
 
@@ -174,6 +210,22 @@ static dgm_code write_file(const char *path, const dgm_init_file *file, dgm_str 
     return DGM_OK;
 }
 
+/* @PROGRAM@ is this program: it may not be in PATH. */
+static void init_put_text(dgm_buf *b, const char *text)
+{
+    static const char mark[] = "@PROGRAM@";
+    char self[PATH_MAX];
+    const char *at = strstr(text, mark);
+    ssize_t n = at ? readlink("/proc/self/exe", self, sizeof self - 1) : 0;
+    if (!at) {
+        dgm_buf_add_str(b, dgm_str_from(text));
+        return;
+    }
+    dgm_buf_add_str(b, (dgm_str){text, (size_t)(at - text)});
+    dgm_buf_add_str(b, n > 0 ? (dgm_str){self, (size_t)n} : DGM_STR("dragoman"));
+    dgm_buf_add_str(b, dgm_str_from(at + strlen(mark)));
+}
+
 dgm_code dgm_init_write(const dgm_init_kind *kind, const char *folder, dgm_err *err)
 {
     char path[PATH_MAX];
@@ -194,7 +246,7 @@ dgm_code dgm_init_write(const dgm_init_kind *kind, const char *folder, dgm_err *
         dgm_buf b;
         dgm_buf_init(&b, SIZE_MAX);
         if (f->text)
-            dgm_buf_add_str(&b, dgm_str_from(f->text));
+            init_put_text(&b, f->text);
         else
             dgm_config_put_schema(&b);
         if (!(rc = path_of(path, folder, f->name, err)))

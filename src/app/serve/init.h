@@ -16,6 +16,7 @@ typedef struct dgm_init_kind {
     const char *name;           /* "exec" */
     const char *about;          /* a phrase */
     const dgm_init_file *files; /* ends with a row of zeros; the first is the configuration */
+    const char *todo; /* a sentence: what must be changed before it works; NULL: nothing */
 } dgm_init_kind;
 
 extern const dgm_init_kind dgm_init_kinds[]; /* ends with a row of zeros */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "app/serve/config.h"
+#include "config/config.h"
 
 typedef struct dgm_logger dgm_logger;
 

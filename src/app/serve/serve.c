@@ -9,12 +9,12 @@
 #include "app/serve/pages.h"
 #include "app/serve/router.h"
 #include "backend/backend.h"
+#include "config/engine.h"
 #include "store/store.h"
 
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -37,18 +37,12 @@ struct server {
     const dgm_config_source *source;
     dgm_config *config; /* until the router has it */
     dgm_logger *logger;
-    dgm_store *store;
-    dgm_loops *loops;
-    dgm_agents *agents;
-    dgm_core *core;
+    dgm_engine engine;
     dgm_router *router;
     dgm_http_server *http;
-    sem_t done;
     bool store_failed; /* as it was last logged */
     size_t trimmed;    /* resident bytes after the last trim */
     _Atomic int undrained;
-    dgm_code code;
-    dgm_err err;
 };
 
 /* ---- what the core has to say --------------------------------------------------------------------------------- */
@@ -96,66 +90,6 @@ static void on_mcp_log(void *user, dgm_str line)
 
 /* ---- putting together ---------------------------------------------------------------------------------------- */
 
-/* For --check and for the mistakes that are reported all at once. */
-static dgm_code check_agent(const dgm_config *c, const dgm_config_agent *a, void *user,
-                            dgm_err *err)
-{
-    const dgm_backend *backend = dgm_backend_by_type(a->type);
-    void *agent;
-    dgm_auto(dgm_arena_free) dgm_arena *arena = dgm_arena_new();
-    dgm_agent_options server = dgm_agents_server_options(arena, c);
-    dgm_code rc = backend ? dgm_agents_open_one(a, &server, backend, &agent, err) : DGM_OK;
-    (void)user;
-    if (backend && !rc && backend->close)
-        backend->close(agent);
-    return rc;
-}
-
-static dgm_core_limits core_limits(const dgm_config *c)
-{
-    return (dgm_core_limits){.log_bytes = (size_t)c->limits.log_bytes,
-                             .log_records = (size_t)c->limits.log_records,
-                             .queued_messages = (size_t)c->limits.queued_messages,
-                             .subscribers = (size_t)c->limits.subscribers};
-}
-
-static dgm_code make_core(struct server *s, dgm_err *err)
-{
-    dgm_core_limits limits = core_limits(s->config);
-    size_t n_agents;
-    dgm_core_agent *agents = dgm_agents_list(s->agents, s->config, &n_agents);
-    dgm_core_options o = {.loops = s->loops,
-                          .store = s->store,
-                          .agents = agents,
-                          .n_agents = n_agents,
-                          .limits = &limits,
-                          .retention_ms = s->config->retention_hours * 3600 * 1000,
-                          .keep_tasks_ms = s->config->keep_tasks_days * 24 * 3600 * 1000,
-                          .on_warning = on_warning,
-                          .on_note = on_note,
-                          .on_fault = on_agent_fault,
-                          .on_trim_failed = on_trim_failed,
-                          .user = s};
-    dgm_code rc = dgm_core_new(&o, &s->core, err);
-    free(agents);
-    return rc;
-}
-
-static void on_recovered(dgm_code code, const dgm_err *err, void *arg)
-{
-    struct server *s = arg;
-    s->code = code;
-    if (code)
-        s->err = *err;
-    sem_post(&s->done);
-}
-
-static void recover(void *arg)
-{
-    struct server *s = arg;
-    dgm_core_recover(s->core, on_recovered, s);
-}
-
 static void warn_if_others_can_read(struct server *s, dgm_str store)
 {
     dgm_str scheme = DGM_STR("sqlite:");
@@ -177,31 +111,28 @@ static dgm_code serve_start(struct server *s, dgm_err *err)
                              .max_body = (size_t)c->limits.http_body_bytes,
                              .max_connections = (size_t)c->limits.connections,
                              .max_in_flight = (size_t)c->limits.in_flight_bytes};
-    s->agents = dgm_agents_new(on_mcp_log, s);
+    dgm_engine_observer observer = {.on_warning = on_warning,
+                                    .on_note = on_note,
+                                    .on_fault = on_agent_fault,
+                                    .on_trim_failed = on_trim_failed,
+                                    .on_mcp_log = on_mcp_log,
+                                    .user = s};
     s->logger = dgm_logger_new(STDERR_FILENO, c->log_level, c->log_format);
-    if ((rc = dgm_config_make_state_folder(c, err)) ||
-        (rc = dgm_store_open(c->store.p, &s->store, err)) ||
-        (rc = dgm_loops_new((size_t)c->loops, &s->loops, err)) ||
-        (rc = dgm_agents_open(s->agents, c, NULL, err)) || (rc = make_core(s, err)))
+    if ((rc = dgm_engine_open(&s->engine, c, &observer, err)))
         return rc;
     warn_if_others_can_read(s, c->store);
-    s->router = dgm_router_new(&(dgm_router_options){.loops = s->loops,
-                                                     .core = s->core,
-                                                     .store = s->store,
+    s->router = dgm_router_new(&(dgm_router_options){.loops = s->engine.loops,
+                                                     .core = s->engine.core,
+                                                     .store = s->engine.store,
                                                      .logger = s->logger,
-                                                     .agents = s->agents});
-    if ((rc = dgm_http_server_new(s->loops, &http, dgm_router_handler(s->router), &s->http, err)) ||
+                                                     .agents = s->engine.agents});
+    if ((rc = dgm_http_server_new(s->engine.loops, &http, dgm_router_handler(s->router), &s->http,
+                                  err)) ||
         (rc = dgm_router_use(s->router, c, err)))
         return rc;
     s->config = NULL;
-    if ((rc = dgm_loops_start(s->loops, err)))
+    if ((rc = dgm_loops_start(s->engine.loops, err)) || (rc = dgm_engine_recover(&s->engine, err)))
         return rc;
-    dgm_loop_post(dgm_loops_at(s->loops, 0), recover, s);
-    sem_wait(&s->done);
-    if (s->code) {
-        *err = s->err;
-        return s->code;
-    }
     if ((rc = dgm_http_server_start(s->http, err))) {
         size_t n = strlen(err->msg);
         snprintf(err->msg + n, sizeof err->msg - n, "%s",
@@ -217,20 +148,13 @@ static dgm_code serve_start(struct server *s, dgm_err *err)
 
 static void stop(struct server *s)
 {
-    if (s->loops)
-        dgm_agents_close_mcp(s->agents);
-    dgm_loops_stop(s->loops);
-    if (s->core)
-        dgm_core_stop(s->core);
-    dgm_store_close(s->store);
-    dgm_loops_free(s->loops); /* what was on its way is answered here */
+    dgm_engine_stop(&s->engine);
     dgm_http_server_free(s->http);
-    dgm_core_free(s->core);
+    dgm_core_free(dgm_take(s->engine.core)); /* before the router, whose requests it answers */
     dgm_router_free(s->router);
-    dgm_agents_free(s->agents);
+    dgm_engine_free(&s->engine);
     dgm_logger_free(s->logger);
     dgm_config_free(s->config);
-    sem_destroy(&s->done);
 }
 
 static void on_drained(void *arg)
@@ -256,11 +180,11 @@ static void drain(struct server *s, const sigset_t *signals)
     dgm_router_set_reason(s->router, "it is shutting down");
     s->undrained = 2;
     dgm_http_server_drain(s->http, ms, on_drained, s);
-    dgm_core_drain(s->core, ms, on_drained, s);
+    dgm_core_drain(s->engine.core, ms, on_drained, s);
     while (s->undrained > 0 && now_ms() < until) {
         int sig = sigtimedwait(signals, NULL, &a_moment);
         if (sig == SIGUSR1)
-            dgm_debug_log_trace(s->loops, s->logger);
+            dgm_debug_log_trace(s->engine.loops, s->logger);
         if ((sig == SIGTERM || sig == SIGINT) && now_ms() - began > AGAIN_MS)
             break;
     }
@@ -387,7 +311,7 @@ static dgm_code use_config(struct server *s, dgm_config *c, dgm_err *err)
 {
     dgm_code rc = dgm_router_use(s->router, c, err);
     if (rc)
-        dgm_agents_undo(s->agents, s->core);
+        dgm_agents_undo(s->engine.agents, s->engine.core);
     return rc;
 }
 
@@ -398,15 +322,15 @@ static void reload(struct server *s)
     dgm_err err = {0};
     if (!c)
         return;
-    if (dgm_agents_open(s->agents, c, s->core, &err) || use_config(s, c, &err)) {
+    if (dgm_agents_open(s->engine.agents, c, s->engine.core, &err) || use_config(s, c, &err)) {
         dgm_logger_says(s->logger, DGM_LOG_ERROR, "nothing reloaded",
                         {"why", dgm_str_from(err.msg), 0}, {"at", dgm_str_from(err.at), 0});
         dgm_config_free(c);
         return;
     }
-    dgm_core_limits limits = core_limits(c);
-    dgm_core_set_limits(s->core, &limits);
-    dgm_core_keep_for(s->core, c->retention_hours * 3600 * 1000,
+    dgm_core_limits limits = dgm_engine_limits(c);
+    dgm_core_set_limits(s->engine.core, &limits);
+    dgm_core_keep_for(s->engine.core, c->retention_hours * 3600 * 1000,
                       c->keep_tasks_days * 24 * 3600 * 1000);
     dgm_http_server_set_limits(s->http, (size_t)c->limits.http_body_bytes,
                                (size_t)c->limits.connections, (size_t)c->limits.in_flight_bytes);
@@ -428,8 +352,8 @@ static void serve_until_signal(struct server *s, const sigset_t *signals)
         if (sig == SIGHUP)
             reload(s);
         if (sig == SIGUSR1)
-            dgm_debug_log_trace(s->loops, s->logger);
-        bool failed = !dgm_store_is_healthy(s->store, &why);
+            dgm_debug_log_trace(s->engine.loops, s->logger);
+        bool failed = !dgm_store_is_healthy(s->engine.store, &why);
         if (failed && !s->store_failed)
             dgm_logger_says(s->logger, DGM_LOG_ERROR, "the store failed",
                             {"why", dgm_str_from(why.msg), 0},
@@ -498,13 +422,12 @@ int dgm_serve(const dgm_config_source *given, bool only_check, FILE *out, FILE *
     int status = 1;
     mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
     mallopt(M_TRIM_THRESHOLD, MAPPED_BYTES);
-    source.check_agent = check_agent;
+    source.check_agent = dgm_agents_check;
     s.config = dgm_config_load(&source);
     say_findings(s.config, err);
     if (s.config->n_errors || only_check)
         return check_only(s.config, out);
     hold_signals(&signals);
-    sem_init(&s.done, 0, 0);
     if (serve_start(&s, &fault)) {
         fprintf(err, "dragoman: %s%s%s\n", fault.msg, fault.at[0] ? " at " : "", fault.at);
     } else {

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "app/serve/agents.h"
-#include "app/serve/config.h"
+#include "config/agents.h"
+#include "config/config.h"
 #include "frontend/a2a/a2a_front.h"
 #include "frontend/turn/turn.h"
 

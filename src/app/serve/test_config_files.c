@@ -7,7 +7,7 @@
  * After a change on purpose: DGM_CONFIG_UPDATE=1 build-test/src/test_config_files regenerates them.
  */
 #include "app/serve/routes.h"
-#include "config_int.h"
+#include "config/config_int.h"
 #include "schema/schema.h"
 #include "support/check.h"
 
@@ -232,12 +232,18 @@ static void put_settings_of_http(dgm_buf *b)
     assert_true(dgm_config_put_settings_docs(b, DGM_STR("http")));
 }
 
+static void put_settings_of_llm(dgm_buf *b)
+{
+    assert_true(dgm_config_put_settings_docs(b, DGM_STR("llm")));
+}
+
 static void the_guide_has_the_settings_of_the_types(void **state)
 {
     (void)state;
     check_section("docs/agents.md", "<!-- settings of exec: ", put_settings_of_exec);
     check_section("docs/agents/a2a.md", "<!-- settings of a2a: ", put_settings_of_a2a);
     check_section("docs/agents/http.md", "<!-- settings of http: ", put_settings_of_http);
+    check_section("docs/agents/llm.md", "<!-- settings of llm: ", put_settings_of_llm);
 }
 
 static void the_guide_has_the_routes(void **state)

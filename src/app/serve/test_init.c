@@ -1,6 +1,6 @@
 /* test_init.c - what `dragoman init` writes is a configuration without findings; the agent of `exec` answers. */
 #include "backend/backend.h"
-#include "config.h"
+#include "config/config.h"
 #include "init.h"
 #include "support/check.h"
 

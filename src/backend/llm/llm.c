@@ -270,27 +270,29 @@ static void job_read_caller(struct llm_job *j, dgm_str stored)
 
 /* ---- start ------------------------------------------------------------------------------------------------------------------ */
 
+static bool is_waiting(dgm_task_state state)
+{
+    return state == DGM_STATE_INPUT_REQUIRED || state == DGM_STATE_AUTH_REQUIRED;
+}
+
 static void job_feed_first(struct llm_job *j)
 {
     const dgm_run_input *in = j->run->input;
-    dgm_llm_start start = {.task_id = in->task_id,
-                           .context_id = in->context_id,
-                           .message = j->message,
-                           .history = in->history,
-                           .task = in->task};
-    dgm_llm_event event = {.kind = DGM_LLM_START, .start = start};
+    dgm_llm_event event = {.kind = j->is_loaded ? DGM_LLM_RESUMED : DGM_LLM_START,
+                           .start = {.task_id = in->task_id,
+                                     .context_id = in->context_id,
+                                     .message = j->message,
+                                     .history = in->history,
+                                     .task = in->task}};
+    if (!in->is_resumed && j->is_loaded && is_waiting(dgm_llm_loop_state(j->loop)))
+        event = (dgm_llm_event){.kind = DGM_LLM_MESSAGE, .message = j->message};
     j->n_held++;
-    if (!j->is_loaded) {
-        dgm_llm_job_step(j, &event);
-    } else if (in->is_resumed) {
-        event.kind = DGM_LLM_RESUMED;
-        dgm_llm_job_step(j, &event);
-        for (size_t i = 0; i < in->accepted.n && !j->is_over; i++)
-            dgm_llm_job_step(
-                j, &(dgm_llm_event){.kind = DGM_LLM_MESSAGE, .message = &in->accepted.at[i]});
-    } else {
-        dgm_llm_job_step(j, &(dgm_llm_event){.kind = DGM_LLM_MESSAGE, .message = j->message});
-    }
+    dgm_llm_job_step(j, &event);
+    for (size_t i = 0; i < in->accepted.n && !j->is_over; i++)
+        dgm_llm_job_step(j,
+                         &(dgm_llm_event){.kind = DGM_LLM_MESSAGE, .message = &in->accepted.at[i]});
+    if (dgm_llm_loop_state(j->loop) != DGM_STATE_WORKING)
+        j->is_over = true; /* also if the stored state was that of a task that has ended */
     dgm_llm_job_release(j);
 }
 

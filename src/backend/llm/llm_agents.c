@@ -253,26 +253,28 @@ static void sub_on_timer(void *arg)
         found(s->found_arg, s->found_text);
 }
 
+/* Copied: the agent may need a moment to stop, when call and run have ended. */
 static void sub_run_remote(struct llm_sub *s)
 {
     const dgm_run_input *in = s->call->job->run->input;
-    dgm_task start = {
-        .id = s->call->id, .context_id = in->context_id, .status.state = DGM_STATE_SUBMITTED};
+    dgm_arena *a = s->arena;
+    dgm_task start = {.id = dgm_arena_dup(a, s->call->id),
+                      .context_id = dgm_arena_dup(a, in->context_id),
+                      .status.state = DGM_STATE_SUBMITTED};
     s->input = (dgm_run_input){.message = &s->message,
-                               .task_id = s->call->id,
-                               .context_id = in->context_id,
-                               .agent = in->agent,
-                               .tenant = in->tenant,
-                               .principal = in->principal};
+                               .task_id = start.id,
+                               .context_id = start.context_id,
+                               .agent = dgm_arena_dup(a, in->agent),
+                               .tenant = dgm_arena_dup(a, in->tenant),
+                               .principal = dgm_arena_dup(a, in->principal)};
     if (s->note.n) {
-        s->before = (dgm_task){.id = s->call->id,
-                               .context_id = in->context_id,
-                               .status.state = DGM_STATE_INPUT_REQUIRED};
+        s->before = start;
+        s->before.status.state = DGM_STATE_INPUT_REQUIRED;
         s->input.task = &s->before;
     }
     s->is_remote = true;
-    s->run = (dgm_run){
-        .ops = &sub_ops, .input = &s->input, .loop = s->call->job->run->loop, .arena = s->arena};
+    s->run =
+        (dgm_run){.ops = &sub_ops, .input = &s->input, .loop = s->call->job->run->loop, .arena = a};
     sub_add(s, &(dgm_event){.kind = DGM_EVENT_TASK, .task = &start});
     dgm_backend_a2a.start(s->call->setting->remote, &s->run);
 }

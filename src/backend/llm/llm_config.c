@@ -20,9 +20,9 @@ struct llm_settings {
 
 /* The settings of a server, for the first one and for those of `upstreams`. */
 #define UPSTREAM_SETTINGS(T, u)                                                                    \
-    {"base_url", DGM_SETTING_STR, offsetof(T, u.remote.url), .required = true,                     \
-     .about = "the URL in front of `/chat/completions` or `/responses`; `mock:` is a scripted "    \
-              "model that needs no server"},                                                       \
+    {"base_url", DGM_SETTING_STR, offsetof(T, u.remote.url), .def = "",                            \
+     .about = "the URL in front of `/chat/completions` or `/responses`; `mock:` is the scripted "  \
+              "model, which needs no server"},                                                     \
         {"api",                                                                                    \
          DGM_SETTING_CHOICE,                                                                       \
          offsetof(T, u.api),                                                                       \
@@ -35,6 +35,13 @@ struct llm_settings {
          .about = "the environment variable that has the key"},                                    \
         {"api_key_file", DGM_SETTING_STR, offsetof(T, u.remote.token_file), .def = "",             \
          .about = "the file whose first line is the key"},                                         \
+        {"send_reasoning",                                                                         \
+         DGM_SETTING_CHOICE,                                                                       \
+         offsetof(T, u.send_reasoning),                                                            \
+         .choices = "false|true",                                                                  \
+         .def = "false",                                                                           \
+         .about = "the reasoning of the model is sent back with its turns, as "                    \
+                  "`reasoning_content`: some servers of `chat` require this"},                     \
         DGM_REMOTE_HEADER_SETTINGS(T, u.remote)
 
 #define LIMIT(member) offsetof(struct llm_settings, member)
@@ -122,6 +129,17 @@ static yyjson_val *llm_plain(const dgm_json *v) /* yyjson's readers do not say c
 
 /* ---- servers of the model ------------------------------------------------------------------------------------------ */
 
+/* The path follows that of the base; a query (some clouds have one: ?api-version=...) stays at the end. */
+static dgm_str url_of_calls(dgm_arena *a, dgm_str base, const char *path)
+{
+    const char *query = memchr(base.p, '?', base.n);
+    dgm_str before = {base.p, query ? (size_t)(query - base.p) : base.n};
+    dgm_str rest = {base.p + before.n, base.n - before.n};
+    while (before.n && before.p[before.n - 1] == '/')
+        before.n--;
+    return dgm_arena_printf(a, "%.*s%s%.*s", DGM_P(before), path, DGM_P(rest));
+}
+
 static dgm_code open_upstream(struct llm_agent *x, struct llm_upstream *u,
                               const dgm_agent_options *options, dgm_err *err)
 {
@@ -132,7 +150,7 @@ static dgm_code open_upstream(struct llm_agent *x, struct llm_upstream *u,
     u->remote.url_setting = "base_url";
     u->remote.token_env_setting = "api_key_env";
     u->remote.token_file_setting = "api_key_file";
-    u->is_mock = dgm_mock_is(base);
+    u->is_mock = dgm_mock_is(base.n ? base : u->model);
     if (u->is_mock && u->api != DGM_MODEL_CHAT)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "api"),
                         "the scripted model has only the API chat");
@@ -140,16 +158,16 @@ static dgm_code open_upstream(struct llm_agent *x, struct llm_upstream *u,
         u->model = u->model.n ? u->model : DGM_STR("mock");
         return DGM_OK;
     }
+    if (!base.n)
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "base_url"),
+                        "the URL of the model's server is missing (`mock:` needs none)");
     if (!u->model.n)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "model"),
                         "the name of the model is missing");
-    while (base.n && base.p[base.n - 1] == '/')
-        base.n--;
-    u->remote.url = base;
     if ((rc = dgm_remote_open(&u->remote, options, x->arena, err)))
         return rc;
-    u->url = dgm_arena_printf(x->arena, "%.*s%s", DGM_P(base),
-                              dgm_model_api_path((dgm_model_api)u->api));
+    u->url = url_of_calls(x->arena, base, dgm_model_api_path((dgm_model_api)u->api));
+    u->source = dgm_arena_printf(x->arena, "%.*s %.*s", DGM_P(u->url), DGM_P(u->model));
     return DGM_OK;
 }
 
@@ -180,6 +198,7 @@ static dgm_code open_upstreams(struct llm_agent *x, const struct llm_settings *s
             (dgm_str){0};
         u->remote.headers = NULL;
         u->api = DGM_MODEL_CHAT;
+        u->send_reasoning = 0;
         if ((rc = dgm_settings_read(item, upstream_rows, &more, &inner)) ||
             (rc = open_upstream(x, u, options, &inner))) {
             if (err)

@@ -26,6 +26,8 @@ struct llm_upstream {
     dgm_str model;
     int api;     /* dgm_model_api */
     dgm_str url; /* of the calls */
+    dgm_str source; /* this and the model: signatures of another server's answers are not sent to it */
+    int send_reasoning;
     bool is_mock;
     atomic_uint without; /* members that it rejected: bits of dgm_model_without */
 };

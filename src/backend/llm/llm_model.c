@@ -374,19 +374,26 @@ static void model_on_timer(void *arg)
         mock_on_timer(c);
 }
 
-/* What the caller sent besides its message, unless this call is not for it. */
-static void model_add_caller(struct llm_job *j, dgm_model_request *q)
+/* The agent's instructions, those of the caller, and what an AG-UI client adds as context. */
+static dgm_str model_instructions(struct llm_model_call *c)
 {
-    const dgm_json *caller = j->caller;
-    dgm_str own = dgm_json_str_member(caller, DGM_META_INSTRUCTIONS);
-    q->tool_choice = dgm_json_get(caller, DGM_STR(DGM_META_TOOL_CHOICE));
-    q->response_format = dgm_json_get(caller, DGM_STR(DGM_META_RESPONSE_FORMAT));
-    q->caller_parameters = dgm_json_get(caller, DGM_STR(DGM_META_PARAMETERS));
-    if (own.n && !q->instructions.n)
-        q->instructions = own;
-    else if (own.n)
-        q->instructions = dgm_arena_printf(j->model->request_arena, "%.*s\n\n%.*s",
-                                           DGM_P(q->instructions), DGM_P(own));
+    struct llm_job *j = c->job;
+    dgm_str own = dgm_json_str_member(j->caller, DGM_META_INSTRUCTIONS);
+    yyjson_val *context = dgm_json_get(j->caller, DGM_STR(DGM_META_CONTEXT)), *e;
+    size_t i, n;
+    dgm_buf b;
+    if (!own.n && !yyjson_arr_size(context))
+        return j->agent->instructions;
+    dgm_buf_init(&b, DGM_MAX_OBJECT_BYTES);
+    dgm_buf_add_str(&b, j->agent->instructions);
+    dgm_buf_printf(&b, "%s%.*s", b.n && own.n ? "\n\n" : "", DGM_P(own));
+    yyjson_arr_foreach (context, i, n, e)
+        dgm_buf_printf(&b, "%s%.*s: %.*s", b.n ? "\n\n" : "",
+                       DGM_P(dgm_json_str_member(e, "description")),
+                       DGM_P(dgm_json_str_member(e, "value")));
+    dgm_str text = dgm_arena_dup(c->request_arena, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
 }
 
 static void model_make_request(struct llm_model_call *c, const dgm_llm_model *m)
@@ -401,12 +408,16 @@ static void model_make_request(struct llm_model_call *c, const dgm_llm_model *m)
         .messages = {messages, m->messages.n},
         .parameters = j->agent->parameters,
         .without = c->without,
+        .sends_reasoning = c->upstream->send_reasoning,
+        .source = c->upstream->source,
     };
     if (m->is_summary)
         return;
-    c->request.instructions = j->agent->instructions;
+    c->request.instructions = model_instructions(c);
     c->request.tools = dgm_llm_tools_definitions(j, c->request_arena);
-    model_add_caller(j, &c->request);
+    c->request.response_format = dgm_json_get(j->caller, DGM_STR(DGM_META_RESPONSE_FORMAT));
+    c->request.caller_parameters = dgm_json_get(j->caller, DGM_STR(DGM_META_PARAMETERS));
+    c->request.tool_choice = dgm_json_get(j->caller, DGM_STR(DGM_META_TOOL_CHOICE));
     if (m->iteration > 1) /* a choice that is required again would never end */
         c->request.tool_choice = NULL;
     if (!m->may_call && c->request.tools.n)
@@ -430,7 +441,9 @@ void dgm_llm_model_start(struct llm_job *j, const dgm_llm_model *m)
                                      .on_reasoning = model_on_reasoning,
                                      .on_call = model_on_call,
                                      .clean_error = model_clean_error,
-                                     .arg = c};
+                                     .arg = c,
+                                     .source = c->upstream->source,
+                                     .keeps_reasoning = c->upstream->send_reasoning};
     c->answer = dgm_model_answer_new((dgm_model_api)c->upstream->api, &c->handler,
                                      dgm_hash(m->attempt + 1, m->id.p, m->id.n));
     dgm_timer_init(j->run->loop, &c->timer, model_on_timer, c);

@@ -28,7 +28,8 @@ static dgm_code check_tools(const dgm_json *tools, size_t part, dgm_err *err)
     const dgm_at *parts = DGM_AT_LIT(DGM_AT_LIT(NULL, "message"), "parts");
     const dgm_at *at = DGM_AT_LIT(DGM_AT_LIT(DGM_AT_I(parts, part), "data"), "tools");
     yyjson_val *list = (yyjson_val *)(uintptr_t)tools, *tool;
-    dgm_code rc = dgm_check_list(yyjson_arr_size(list), DGM_MAX_REQUEST_TOOLS, "request_tools", at, err);
+    dgm_code rc =
+        dgm_check_list(yyjson_arr_size(list), DGM_MAX_REQUEST_TOOLS, "request_tools", at, err);
     size_t i, n;
     yyjson_arr_foreach (list, i, n, tool) {
         if (!rc)

@@ -26,10 +26,10 @@ struct agui_op {
     dgm_str caller_id;  /* of the run: "threadId/runId" */
     dgm_turn_once once; /* a run that is looked for */
     bool is_beginning;
-    bool old_peer;       /* of before 1.0 */
-    bool binary;         /* it asked for protobuf */
-    bool had_resume;     /* and some of it may be left */
-    dgm_str ignored;     /* entries of `resume` that no task waits for, as the header lists them */
+    bool old_peer;   /* of before 1.0 */
+    bool binary;     /* it asked for protobuf */
+    bool had_resume; /* and some of it may be left */
+    dgm_str ignored; /* entries of `resume` that no task waits for, as the header lists them */
     dgm_turn_resolving resolving;
     dgm_turn_hold *hold; /* of a thread's messages, until they are sent; NULL: none */
     /* the run that is streamed again */

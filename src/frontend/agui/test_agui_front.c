@@ -125,6 +125,5 @@ static void what_was_asked_again_counts(void **state)
     check_shown(NULL, 0, "");
 }
 
-DGM_TEST_MAIN(dgm_test(peers), 
-              dgm_test(what_is_new), dgm_test(answers_in_words), dgm_test(cursors),
+DGM_TEST_MAIN(dgm_test(peers), dgm_test(what_is_new), dgm_test(answers_in_words), dgm_test(cursors),
               dgm_test(where_a_run_begins), dgm_test(what_was_asked_again_counts))

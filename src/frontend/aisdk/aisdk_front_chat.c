@@ -17,6 +17,8 @@ static dgm_core *core_of(const struct aisdk_ask *ask)
 /* What is sent beside the turn. Lives as long as the exchange; it owns its log and its note. */
 struct beside {
     dgm_canon_tools tools;
+    dgm_strs decided; /* calls that the client has, and that the user decided about */
+    bool *is_denied;  /* for each */
     dgm_log *
         log; /* a reference; NULL: the turn starts its message, or the part before it was streamed */
     uint64_t first_seq;
@@ -46,6 +48,20 @@ static void aisdk_own_before(struct beside *b, dgm_log *log, uint64_t first_seq,
         b->note.results.at[b->note.results.n++] = dgm_arena_dup(b->arena, note->results.at[i]);
 }
 
+/* The client has these calls: their results go to the parts that it has. */
+static dgm_code say_decided(const struct beside *b, dgm_canon_sink next)
+{
+    dgm_code rc = DGM_OK;
+    for (size_t i = 0; !rc && i < b->decided.n; i++) {
+        dgm_canon_event start = {.kind = DGM_CANON_TOOL_CALL_START};
+        start.call.tool_call_id = b->decided.at[i];
+        start.call.is_seen = true;
+        start.call.is_denied = b->is_denied[i];
+        rc = dgm_canon_emit(next, &start);
+    }
+    return rc;
+}
+
 static dgm_code aisdk_front_chat_on_event(void *arg, const dgm_canon_event *event,
                                           dgm_canon_sink next)
 {
@@ -58,6 +74,8 @@ static dgm_code aisdk_front_chat_on_event(void *arg, const dgm_canon_event *even
     if (!start.run_started.input && input.tools.n)
         start.run_started.input = &input;
     rc = dgm_canon_emit(next, &start);
+    if (!rc)
+        rc = say_decided(b, next);
     if (!rc && b->log)
         rc = dgm_aisdk_say_before(b->log, b->first_seq, &b->note, b->source, next);
     aisdk_release_beside(b);
@@ -75,6 +93,20 @@ static struct beside *new_beside(dgm_http_exchange *x, const struct aisdk_note *
     return b;
 }
 
+static void own_decided(dgm_http_exchange *x, struct beside *b, const struct aisdk_request *q)
+{
+    size_t n = q->decided.n;
+    if (!n)
+        return;
+    b->decided.at = dgm_http_alloc(x, n * sizeof *b->decided.at);
+    b->is_denied = dgm_http_alloc(x, n * sizeof *b->is_denied);
+    for (size_t i = 0; i < n; i++) {
+        dgm_str id = q->decided.at[i];
+        b->is_denied[i] = q->is_denied[i];
+        b->decided.at[b->decided.n++] = (dgm_str){dgm_http_keep_text(x, id), id.n};
+    }
+}
+
 struct turn {
     dgm_log *log;
     uint64_t first_seq;
@@ -82,6 +114,8 @@ struct turn {
     dgm_str task_id;
     struct aisdk_note note;
     bool again; /* the client has forgotten the parts of the message */
+    const struct aisdk_request
+        *decided; /* its decisions are what the turn goes on with; NULL: none */
 };
 
 /* Where a client that keeps count has read to. */
@@ -104,6 +138,8 @@ static void aisdk_stream_turn(struct aisdk_ask *ask, const struct turn *t)
     struct beside *b = new_beside(x, &t->note);
     if (t->again && (t->note.results.n || t->note.is_approval))
         aisdk_own_before(b, t->log, t->first_seq, &t->note);
+    if (t->decided)
+        own_decided(x, b, t->decided);
     b->source = ask->q.agent->answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO;
     dgm_front_note_task(x, t->task_id, t->turn);
     dgm_turn_stream(x,
@@ -157,7 +193,8 @@ static void aisdk_front_chat_on_sent(dgm_code code, const dgm_sent *sent, const 
                                              .first_seq = sent->first_seq,
                                              .turn = sent->is_resend ? 0 : sent->turn,
                                              .task_id = sent->task_id,
-                                             .note = a->note});
+                                             .note = a->note,
+                                             .decided = a->note.is_approval ? a->q : NULL});
 }
 
 static bool is_decided(const struct aisdk_request *q, dgm_str call_id)
@@ -197,9 +234,10 @@ static void aisdk_on_approvals(void *arg)
     a->q->input.resume = a->approvals.resume;
     a->note.is_approval = a->approvals.task_id.n > 0;
     if (!a->note.is_approval && !a->q->note.results.n) {
-        dgm_fail(&err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "messages"),
-                 "no open request for approval has this approval id: it was answered before, or its "
-                 "task has ended");
+        dgm_fail(
+            &err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "messages"),
+            "no open request for approval has this approval id: it was answered before, or its "
+            "task has ended");
         dgm_aisdk_refuse(a->ask->q.x, &err, NULL, 0);
         return;
     }

@@ -44,6 +44,7 @@ dgm_str dgm_aisdk_answer_id(dgm_arena *a, dgm_str user_message_id);
 struct aisdk_request {
     dgm_canon_input input;
     dgm_strs decided; /* calls of the last message that the user decided about */
+    bool *is_denied;  /* for each */
     struct aisdk_note note;
     bool again; /* regenerated or edited: a new turn, though the message is known */
 };

@@ -125,16 +125,19 @@ static bool is_callers_result(const yyjson_val *part)
            (dgm_str_starts(state, DGM_STR("output-")) || dgm_str_is(state, "approval-responded"));
 }
 
-static dgm_strs decided_calls(dgm_arena *a, yyjson_val *message)
+static void read_decided(dgm_arena *a, yyjson_val *message, struct aisdk_request *q)
 {
     yyjson_val *parts = dgm_json_get(message, DGM_STR("parts")), *part;
-    dgm_strs ids = {dgm_new_n(a, dgm_str, yyjson_arr_size(parts) + 1), 0};
     size_t i, n;
+    q->decided = (dgm_strs){dgm_new_n(a, dgm_str, yyjson_arr_size(parts) + 1), 0};
+    q->is_denied = dgm_new_n(a, bool, yyjson_arr_size(parts) + 1);
     yyjson_arr_foreach (parts, i, n, part) {
-        if (dgm_str_is(dgm_json_str_member(part, "state"), "approval-responded"))
-            ids.at[ids.n++] = dgm_json_str_member(part, "toolCallId");
+        yyjson_val *approval = dgm_json_get(part, DGM_STR("approval"));
+        if (!dgm_str_is(dgm_json_str_member(part, "state"), "approval-responded"))
+            continue;
+        q->is_denied[q->decided.n] = yyjson_is_false(dgm_json_get(approval, DGM_STR("approved")));
+        q->decided.at[q->decided.n++] = dgm_json_str_member(part, "toolCallId");
     }
-    return ids;
 }
 
 static dgm_strs callers_results(dgm_arena *a, yyjson_val *message)
@@ -202,7 +205,7 @@ static dgm_code read_end(dgm_reader *r, yyjson_val *body, struct aisdk_request *
     }
     q->note.message_id = id;
     q->again = false; /* messageId says which message goes on */
-    q->decided = decided_calls(r->arena, last);
+    read_decided(r->arena, last, q);
     bool has_results = dgm_str_is(role, "assistant") && take_results(r, last, q);
     return has_results || q->input.resume.n
                ? DGM_OK

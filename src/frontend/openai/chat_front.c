@@ -352,7 +352,8 @@ static bool read_settings(struct chat *c)
     }
     c->stream = is_true(c->body, "stream");
     c->usage = is_true(dgm_json_get(c->body, DGM_STR("stream_options")), "include_usage");
-    c->ignored = dgm_chat_ignored(dgm_http_arena(c->q.x), c->body);
+    c->ignored = dgm_openai_ignored(dgm_http_arena(c->q.x), c->agent, c->body,
+                                    dgm_chat_ignored(dgm_http_arena(c->q.x), c->body));
     return true;
 }
 

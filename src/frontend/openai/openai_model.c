@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/words.h"
+#include "wire/model_call.h"
 
 /* Agents of these types call no tool of a caller and produce no data that could be a call's arguments. */
 bool dgm_openai_looks_at_tools(const dgm_turn_agent *agent)
@@ -13,6 +14,27 @@ bool dgm_openai_looks_at_tools(const dgm_turn_agent *agent)
             return false;
     }
     return true;
+}
+
+dgm_str dgm_openai_ignored(dgm_arena *a, const dgm_turn_agent *agent, const yyjson_val *body,
+                           dgm_str names)
+{
+    const dgm_json *passed = strcmp(agent->type, "llm") == 0 ? dgm_model_parameters(a, body) : NULL;
+    dgm_buf b;
+    if (!passed || !names.n)
+        return names;
+    dgm_buf_init(&b, names.n);
+    for (dgm_str rest = names; rest.n;) {
+        const char *comma = memchr(rest.p, ',', rest.n);
+        dgm_str name = {rest.p, comma ? (size_t)(comma - rest.p) : rest.n};
+        size_t skip = comma ? name.n + 2 : name.n;
+        if (!dgm_json_get(passed, name))
+            dgm_buf_printf(&b, "%s%.*s", b.n ? ", " : "", DGM_P(name));
+        rest = (dgm_str){rest.p + skip, rest.n - skip};
+    }
+    dgm_str left = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return left;
 }
 
 void dgm_openai_fail_tools(dgm_http_exchange *x, const char *param)

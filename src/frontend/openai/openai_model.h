@@ -15,6 +15,9 @@ static inline const dgm_turn_agent *openai_model_find(const dgm_turn_request *q,
 }
 /* May it call a tool of its caller, or produce data that can be the arguments of one (wire/output_form.h)? */
 bool dgm_openai_looks_at_tools(const dgm_turn_agent *agent);
+/* The names of ignored members ("temperature, user") without those that this agent passes on to its model. */
+dgm_str dgm_openai_ignored(dgm_arena *a, const dgm_turn_agent *agent, const yyjson_val *body,
+                           dgm_str names);
 /* 400: it does not, and one is to be called. param: "tool_choice". */
 void dgm_openai_fail_tools(dgm_http_exchange *x, const char *param);
 /* 404. The message lists the agents. */

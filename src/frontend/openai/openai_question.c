@@ -222,7 +222,8 @@ static dgm_str question_text(dgm_arena *a, const dgm_task *task)
 {
     const dgm_message *m = task->status.message;
     bool others;
-    dgm_str text = m ? dgm_content_text(a, &dgm_message_as_shown(a, m)->parts, &others) : (dgm_str){0};
+    dgm_str text =
+        m ? dgm_content_text(a, &dgm_message_as_shown(a, m)->parts, &others) : (dgm_str){0};
     return text.n ? text : dgm_openai_our_question(task->status.state == DGM_STATE_AUTH_REQUIRED);
 }
 

@@ -16,7 +16,7 @@ struct creating {
     dgm_str ignored;
     dgm_canon_input input;
     dgm_turn_resolving approvals; /* answers to requests for approval */
-    dgm_str question_seed; /* of a request that names no conversation; empty: it names one */
+    dgm_str question_seed;        /* of a request that names no conversation; empty: it names one */
 };
 
 /* ---- the answer -------------------------------------------------------------------------------------------------------- */
@@ -145,7 +145,8 @@ static void responses_on_question(void *arg, dgm_str context_id)
 static void responses_fail_approval(struct creating *c)
 {
     dgm_openai_fail_param(c->op->x, "approval_request_not_found", "input",
-                          "No open request for approval has this approval_request_id: it was answered before, its task has "
+                          "No open request for approval has this approval_request_id: it was "
+                          "answered before, its task has "
                           "ended, or it belongs to another conversation.");
 }
 
@@ -157,7 +158,8 @@ static void responses_on_approvals(void *arg)
         responses_fail_approval(c);
         return;
     }
-    if (!c->place.context_id.n && !c->asked.previous.n) /* a later question may be answered by its text */
+    if (!c->place.context_id.n &&
+        !c->asked.previous.n) /* a later question may be answered by its text */
         c->question_seed = dgm_openai_question_seed(&c->op->q, c->agent, c->op->body,
                                                     &c->input.messages, c->input.messages.n);
     c->input.resume = r->resume;
@@ -247,7 +249,8 @@ void dgm_responses_create(const dgm_front_request *q)
         dgm_openai_fail_tools(op->x, "tool_choice");
         return;
     }
-    c->ignored = dgm_responses_ignored(op->arena, op->body);
+    c->ignored = dgm_openai_ignored(op->arena, c->agent, op->body,
+                                    dgm_responses_ignored(op->arena, op->body));
     struct responses_room room = {DGM_MAX_RECORD_BYTES, "record_bytes"};
     dgm_responses_resolve(op, c->asked.items, c->asked.n_items, "input", room, on_resolved, c);
 }

@@ -172,8 +172,9 @@ static void on_found(void *arg, const dgm_found_turn *found)
 static bool resolve_approval(struct resolving *k)
 {
     dgm_str id = dgm_json_str_member(k->items[k->i], "id");
-    dgm_member members[] = {{DGM_STR("type"), dgm_json_make_string(k->op->arena, DGM_STR("mcp_approval_request"))},
-                            {DGM_STR("id"), dgm_json_make_string(k->op->arena, id)}};
+    dgm_member members[] = {
+        {DGM_STR("type"), dgm_json_make_string(k->op->arena, DGM_STR("mcp_approval_request"))},
+        {DGM_STR("id"), dgm_json_make_string(k->op->arena, id)}};
     if (!dgm_responses_is_approval_id(id))
         return false;
     k->items[k->i] = dgm_json_object(k->op->arena, members, 2);
@@ -183,7 +184,8 @@ static bool resolve_approval(struct resolving *k)
 
 static void next(struct resolving *k)
 {
-    while (k->i < k->n && (k->resolved[k->i] || !is_reference(k->items[k->i]) || resolve_approval(k)))
+    while (k->i < k->n &&
+           (k->resolved[k->i] || !is_reference(k->items[k->i]) || resolve_approval(k)))
         k->i++;
     if (k->i == k->n) {
         k->done(k->arg);

@@ -135,13 +135,14 @@ typedef struct dgm_turn_resolving {
     void *arg;
     /* The result: */
     dgm_str task_id, task_context; /* the task that waits for them; empty: no task does */
-    bool is_dismissed;             /* the question was dismissed; requests for approval are rejected then, and it is false */
-    dgm_str ignored;               /* the others: "resume[1], resume[3]" */
+    bool
+        is_dismissed; /* the question was dismissed; requests for approval are rejected then, and it is false */
+    dgm_str ignored; /* the others: "resume[1], resume[3]" */
     /* While it works: */
     size_t at, n, n_reads, n_ignored;
-    dgm_str name;     /* of the question that is open, without a number */
+    dgm_str name;      /* of the question that is open, without a number */
     dgm_strs requests; /* ids of its requests for approval */
-    bool *decided;    /* one for each */
+    bool *decided;     /* one for each */
 } dgm_turn_resolving;
 void dgm_turn_resolve(dgm_turn_resolving *r);
 

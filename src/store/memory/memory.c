@@ -138,12 +138,15 @@ static void submit(dgm_store *base, dgm_job *job)
         [DGM_JOB_PUT_NOTE] = dgm_memory_put_note,
     };
     struct memory_store *s = (struct memory_store *)base;
+    dgm_job *pair = job->pair;
     pthread_mutex_lock(&s->lock);
     work[job->kind](s, job);
     if (job->kind != DGM_JOB_APPEND && job->kind != DGM_JOB_TRIM && job->kind != DGM_JOB_PUT_NOTE)
         s->stats.reads++;
     pthread_mutex_unlock(&s->lock);
     dgm_loop_post(job->loop, dgm_job_on_answers, job);
+    if (pair)
+        submit(base, pair);
 }
 
 static dgm_code open_memory(const char *rest, dgm_store **ret_store, dgm_err *err)

@@ -191,7 +191,9 @@ static void write_batch(struct sqlite_store *s)
     dgm_job *chain = s->writes.first, *last = NULL, *rest = chain;
     struct answers a;
     a.n = 0;
-    for (; rest && rest->kind != DGM_JOB_TRIM && n < BATCH_JOBS && bytes < BATCH_BYTES; n++) {
+    for (; rest && rest->kind != DGM_JOB_TRIM &&
+           ((n < BATCH_JOBS && bytes < BATCH_BYTES) || (last && last->pair == rest));
+         n++) {
         bytes += rest->held;
         last = rest;
         rest = rest->next;
@@ -363,24 +365,32 @@ static void sqlite_refuse(struct sqlite_store *s, dgm_job *job, const struct que
     post(s, &a);
 }
 
-static void submit(dgm_store *base, dgm_job *job)
+static bool is_write(const dgm_job *job)
 {
-    struct sqlite_store *s = (struct sqlite_store *)base;
-    bool write =
-        job->kind == DGM_JOB_APPEND || job->kind == DGM_JOB_PUT_NOTE || job->kind == DGM_JOB_TRIM;
-    struct queue *q = write ? &s->writes : is_list(job) ? &s->lists : &s->reads;
-    struct lane *lane = NULL;
+    return job->kind == DGM_JOB_APPEND || job->kind == DGM_JOB_PUT_NOTE ||
+           job->kind == DGM_JOB_TRIM;
+}
+
+/* Before the lock. */
+static void prepare(dgm_job *job)
+{
     job->held = job->kind == DGM_JOB_APPEND     ? job->append.bytes
                 : job->kind == DGM_JOB_PUT_NOTE ? job->note.text.n
                                                 : 0;
     if (job->kind <= DGM_JOB_TURNS) {
-        const dgm_task_row *row = write ? &job->append.batch.row : NULL;
+        const dgm_task_row *row = is_write(job) ? &job->append.batch.row : NULL;
         const dgm_owner *owner = row ? &row->owner : &job->task.owner;
         dgm_str key[] = {owner->tenant, owner->principal, row ? row->id : job->task.task_id};
         job->hash = dgm_hash_texts(1, key, 3);
-        lane = &s->lanes[job->hash % N_LANES];
     }
-    pthread_mutex_lock(&s->lock);
+}
+
+/* Under the lock. */
+static void enqueue(struct sqlite_store *s, dgm_job *job)
+{
+    bool write = is_write(job);
+    struct queue *q = write ? &s->writes : is_list(job) ? &s->lists : &s->reads;
+    struct lane *lane = job->kind <= DGM_JOB_TURNS ? &s->lanes[job->hash % N_LANES] : NULL;
     bool full = q->n + (q == &s->reads ? s->waiting : 0) >= DGM_MAX_STORE_QUEUE ||
                 q->bytes >= DGM_MAX_STORE_QUEUE_BYTES;
     s->pending++;
@@ -402,6 +412,19 @@ static void submit(dgm_store *base, dgm_job *job)
     } else {
         start_read(s, job);
     }
+}
+
+static void submit(dgm_store *base, dgm_job *job)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    dgm_job *pair = job->pair;
+    prepare(job);
+    if (pair)
+        prepare(pair);
+    pthread_mutex_lock(&s->lock);
+    enqueue(s, job);
+    if (pair)
+        enqueue(s, pair);
     pthread_mutex_unlock(&s->lock);
 }
 

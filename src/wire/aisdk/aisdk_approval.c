@@ -9,8 +9,8 @@
 #include "base/list.h"
 #include "canon/interrupts.h"
 #include "canon/message_content.h"
-#include "json/build.h"
 #include "wire/aisdk/aisdk_int.h"
+#include "json/build.h"
 
 /* ---- the encoder ------------------------------------------------------------------------------------------------------ */
 
@@ -26,9 +26,8 @@ static void announce_call(struct aisdk_encoder *e, const dgm_approval_request *r
                     arguments = {.kind = DGM_CANON_TOOL_CALL_ARGS};
     start.call.tool_call_id = arguments.call.tool_call_id = id;
     start.call.name = request->tool;
-    arguments.call.delta = request->arguments
-                               ? dgm_content_value_text(e->scratch, request->arguments)
-                               : DGM_STR("{}");
+    arguments.call.delta =
+        request->arguments ? dgm_content_value_text(e->scratch, request->arguments) : DGM_STR("{}");
     dgm_aisdk_start_call(e, &start); /* not again if the run has done it */
     if (!dgm_aisdk_has_arguments(e, id))
         dgm_aisdk_add_arguments(e, &arguments);

@@ -27,7 +27,8 @@ static const dgm_loss aisdk_reading[] = {
     {"messages", "/parts/*/providerMetadata", "left out: the provider's own metadata of a part"},
     {"messages", "/parts/*/callProviderMetadata", "left out"},
     {"messages", "/parts/*/type",
-     "sources, steps, approvals and third-party data parts are left out; tools become dynamic "
+     "sources, steps, requests for approval and third-party data parts are left out; tools become "
+     "dynamic "
      "tools; files of the assistant become links in its text",
      DGM_LOSS_IS, "source-* step-start data-* tool-* file"},
     {"messages", "assistant/parts/*/text", "files of the assistant become links in its text",
@@ -39,7 +40,8 @@ static const dgm_loss aisdk_reading[] = {
     {"messages", "/parts/*/title", "left out"},
     {"messages", "/parts/*/data", "left out"},
     {"messages", "/parts/*/id", "left out"},
-    {"messages", "/parts/*/approval", "left out"},
+    {"messages", "/parts/*/approval",
+     "left out; decisions in the last message of a request answer interrupts"},
     {"messages", "/parts/*/preliminary", "left out"},
     {"messages", "/parts/*/providerExecuted", "left out"},
     {"messages", "/parts/*/state",
@@ -83,7 +85,8 @@ static const dgm_loss aisdk_writing[] = {
     {"events", "/usage", "summed over all models, without provider and model"},
     {"events", "RUN_FINISHED/result", "left out"},
     {"events", "RUN_FINISHED/outcome",
-     "of interrupts id, reason, message and call are written; the outcome success is left out",
+     "of interrupts id, reason, message, call and a request for approval are written; the outcome "
+     "success is left out",
      DGM_LOSS_MORE_THAN, "success"},
     {"events", "/timestamp", "left out"},
     {"events", "/metadata", "written for texts only, if its members are objects",

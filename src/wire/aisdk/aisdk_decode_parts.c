@@ -91,8 +91,7 @@ dgm_code dgm_aisdk_call_chunk(D *d, yyjson_val *v, dgm_str what)
     if (dgm_str_is(what, "input-delta")) {
         aisdk_decode_parts_add_arguments(d, c, dgm_json_str_member(v, "inputTextDelta"), false);
     } else if (dgm_str_is(what, "input-available") || dgm_str_is(what, "input-error")) {
-        dgm_str arguments =
-            dgm_content_arguments(d->r->arena, dgm_json_get(v, DGM_STR("input")));
+        dgm_str arguments = dgm_content_arguments(d->r->arena, dgm_json_get(v, DGM_STR("input")));
         if (!c->has_text)
             aisdk_decode_parts_add_arguments(d, c, arguments, true);
         c->arguments = dgm_arena_dup(d->arena, arguments);

@@ -45,6 +45,15 @@ void dgm_aisdk_start_call(E *e, const dgm_canon_event *event)
                              .pending = event->call.pending};
     dgm_buf_init(&c->arguments, DGM_MAX_RECORD_BYTES);
     dgm_map_put(&e->by_id, c->id, e->n_calls++);
+    if (event->call.is_seen) {
+        c->input_sent = true;
+        c->is_denied = event->call.is_denied;
+        if (c->is_denied) {
+            begin_call(e, "tool-output-denied", c);
+            dgm_aisdk_send(e);
+        }
+        return;
+    }
     e->n_calls_unsent++;
     begin_call(e, "tool-input-start", c);
     dgm_aisdk_put_member(&e->out, "\"toolName\"", c->name);
@@ -106,7 +115,7 @@ void dgm_aisdk_end_call(E *e, const dgm_canon_event *event)
 void dgm_aisdk_result(E *e, const dgm_canon_event *event)
 {
     struct aisdk_call *c = aisdk_encode_parts_find_call(e, event->result.tool_call_id);
-    if (!c)
+    if (!c || c->is_denied)
         return; /* of a call in another message: the reader has no part to put it on */
     bool by_agent = !c->pending;
     tell(e, c, by_agent);
@@ -301,7 +310,8 @@ void dgm_aisdk_finished(E *e, const dgm_canon_event *event)
     if (!cancelled)
         dgm_aisdk_put_member(&e->out, "\"finishReason\"",
                              o->pending_tool_call_ids.n ? DGM_STR("tool-calls")
-                             : e->finish_reason ? dgm_str_from(e->finish_reason) : DGM_STR("stop"));
+                             : e->finish_reason         ? dgm_str_from(e->finish_reason)
+                                                        : DGM_STR("stop"));
     dgm_buf_add_lit(&e->out, ",\"messageMetadata\":{\"state\":");
     dgm_json_put_str(&e->out, state);
     put_interrupts(&e->out, &o->interrupts);

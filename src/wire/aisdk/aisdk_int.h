@@ -64,6 +64,7 @@ struct aisdk_call {
         clients; /* a tool of the caller's: it has a part type of its own, and is the caller's to run */
     bool pending;    /* it is known to be the caller's to run */
     bool input_sent; /* that its input is complete */
+    bool is_denied;  /* by the user: it has no result */
 };
 
 /* A text or reasoning that is open. Its id on the wire is the event's, with a suffix if it is a replacement. */

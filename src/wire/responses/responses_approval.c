@@ -7,9 +7,9 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "canon/interrupts.h"
-#include "json/build.h"
 #include "wire/responses/responses_in.h"
 #include "wire/responses/responses_out.h"
+#include "json/build.h"
 
 #define PREFIX "mcpr_"
 
@@ -66,7 +66,8 @@ void dgm_responses_ask_approvals(struct responses_encoder *e, const dgm_canon_ou
 void dgm_responses_in_approval(struct responses_decoder *d, const yyjson_val *item)
 {
     dgm_arena *a = d->arena;
-    dgm_str id = dgm_json_str_member(item, "id"), arguments = dgm_json_str_member(item, "arguments");
+    dgm_str id = dgm_json_str_member(item, "id"),
+            arguments = dgm_json_str_member(item, "arguments");
     if (!has_item_type(item, "mcp_approval_request") || !id.n || id.n > DGM_MAX_ID_BYTES ||
         d->approvals.n == DGM_MAX_OPEN_CALLS)
         return;
@@ -85,7 +86,8 @@ void dgm_responses_in_approval(struct responses_decoder *d, const yyjson_val *it
 /* Does the agent speak in this item? Answers before it are old. */
 static bool is_spoken(const yyjson_val *item)
 {
-    static const char *const types[] = {"reasoning", "function_call", "custom_tool_call", "mcp_call"};
+    static const char *const types[] = {"reasoning", "function_call", "custom_tool_call",
+                                        "mcp_call"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (has_item_type(item, types[i]))
             return true;
@@ -144,18 +146,17 @@ dgm_canon_messages dgm_responses_with_approvals(dgm_arena *a, const dgm_canon_in
         dgm_json_build b = dgm_json_build_start(a);
         dgm_json_build_object(&b, NULL);
         dgm_json_build_lit(&b, "type", "mcp_approval_response");
-        dgm_json_build_str(&b, "approval_request_id",
-                           dgm_arena_join(a, DGM_STR(PREFIX),
-                                          interrupt_id(in->resume.at[i].interrupt_id)));
+        dgm_json_build_str(
+            &b, "approval_request_id",
+            dgm_arena_join(a, DGM_STR(PREFIX), interrupt_id(in->resume.at[i].interrupt_id)));
         dgm_json_build_bool(&b, "approve", approval.decision == DGM_APPROVED);
         if (approval.reason.n)
             dgm_json_build_str(&b, "reason", approval.reason);
         dgm_json_build_close(&b);
-        all.at[all.n++] =
-            (dgm_canon_message){.role = DGM_CANON_ACTIVITY,
-                                .activity_type = DGM_STR(DGM_RESPONSES_ITEM),
-                                .content = {.kind = DGM_CANON_CONTENT_OBJECT,
-                                            .object = dgm_json_build_end(&b)}};
+        all.at[all.n++] = (dgm_canon_message){
+            .role = DGM_CANON_ACTIVITY,
+            .activity_type = DGM_STR(DGM_RESPONSES_ITEM),
+            .content = {.kind = DGM_CANON_CONTENT_OBJECT, .object = dgm_json_build_end(&b)}};
     }
     return all;
 }

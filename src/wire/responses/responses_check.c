@@ -87,10 +87,8 @@ static const dgm_json_rule mcp[] = {RULE("id", TEXT),
                                     RULE("output", TEXT),
                                     END};
 static const dgm_json_rule approval_request[] = {RULE("id", TEXT, .is_required = true),
-                                                 RULE("server_label", TEXT),
-                                                 RULE("name", TEXT),
-                                                 RULE("arguments", TEXT),
-                                                 END};
+                                                 RULE("server_label", TEXT), RULE("name", TEXT),
+                                                 RULE("arguments", TEXT), END};
 static const dgm_json_rule approval_response[] = {
     RULE("approval_request_id", TEXT, .is_required = true),
     RULE("approve", BOOL, .is_required = true), RULE("reason", TEXT), RULE("id", TEXT), END};

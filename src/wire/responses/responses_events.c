@@ -127,6 +127,42 @@ static void replace(struct responses_encoder *e, size_t piece, dgm_str text)
         dgm_json_put_chars(&e->pieces[piece].text, text);
 }
 
+/* Has the item any text besides this piece? */
+static bool has_other_text(const struct responses_encoder *e, const struct responses_item *it,
+                           size_t piece)
+{
+    for (size_t i = it->first; i != NONE; i = e->pieces[i].next) {
+        if (i != piece && e->pieces[i].text.n)
+            return true;
+    }
+    return false;
+}
+
+/* The text starts again, and its deltas follow: its item ends without it, as incomplete, and another one has the deltas. */
+static void restart_text(struct responses_encoder *e, size_t piece, dgm_str text)
+{
+    struct responses_item *it = &e->items[e->pieces[piece].item];
+    bool follows = it->follows || has_other_text(e, it, piece);
+    dgm_buf_clear(&e->pieces[piece].text);
+    dgm_responses_close_message(e, it, "incomplete");
+    e->message = NONE;
+    size_t again = dgm_responses_new_piece(e, e->pieces[piece].id);
+    e->pieces[again].earlier = NONE;
+    dgm_map_put(&e->texts, e->pieces[again].id, again);
+    e->current = again;
+    attach(e, again);
+    e->items[e->message].follows = follows;
+    dgm_responses_say(e, again, text);
+}
+
+/* Is the text at the end of an open message? */
+static bool can_restart(const struct responses_encoder *e, size_t piece)
+{
+    const struct responses_piece *p = &e->pieces[piece];
+    return p->item != NONE && p->item == e->message && e->said == piece && p->earlier == NONE &&
+           e->items[p->item].state == RESPONSES_OPEN;
+}
+
 /* A text differs from its deltas: all later frames of it have the right one. */
 static void responses_events_correct(struct responses_encoder *e, const dgm_canon_event *event)
 {
@@ -139,6 +175,8 @@ static void responses_events_correct(struct responses_encoder *e, const dgm_cano
             m->content.text.n) {
             attach(e, *known);
             dgm_responses_say(e, *known, m->content.text);
+        } else if (event->snapshot.restarts && m->content.text.n && can_restart(e, *known)) {
+            restart_text(e, *known, m->content.text);
         } else {
             replace(e, *known, m->content.text);
         }

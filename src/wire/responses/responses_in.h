@@ -53,7 +53,7 @@ struct responses_decoder {
     size_t message; /* the item that spoke last; SIZE_MAX: none */
     dgm_map taken;  /* canonical ids in use, behind a letter for their kind */
     dgm_buf refusal;
-    size_t refused; /* the item with the refusal */
+    size_t refused;                 /* the item with the refusal */
     dgm_canon_interrupts approvals; /* that the response asks for */
     bool has_error;
     dgm_str error_code, error_message;

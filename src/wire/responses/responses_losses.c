@@ -105,8 +105,8 @@ static const dgm_loss responses_writing[] = {
      "left out"},
     {"events", "REASONING_ENCRYPTED_VALUE", "left out"},
     {"events", "RUN_FINISHED/outcome",
-     "of an interrupt the question and metadata.a2a_task_state are written, nothing else; the "
-     "outcome success is left out",
+     "of an interrupt the question, metadata.a2a_task_state and a request for approval (the item "
+     "mcp_approval_request) are written, nothing else; the outcome success is left out",
      DGM_LOSS_MORE_THAN, "success"},
     {"events", "RUN_FINISHED/result", "left out"},
     {"events", "/usage",
@@ -136,7 +136,8 @@ static const dgm_loss responses_writing[] = {
     {"request", "/runId", "left out"},
     {"request", "/state", "left out"},
     {"request", "/context", "left out"},
-    {"request", "/resume", "left out"},
+    {"request", "/resume",
+     "left out, except decisions about requests for approval (mcp_approval_response)"},
     {"request", "/forwardedProps", "left out"},
     {"request", "/tools/*/metadata", "left out"},
 };

@@ -42,6 +42,19 @@ test('openai: events count from 0, without a gap, in their order', async () => {
     equal(new Set(all.filter((e) => e.response).map((e) => e.response.id)).size, 1, 'ids of the response');
 });
 
+test('openai: an approval is an item, and an item answers it', async () => {
+    for (const approve of [true, false]) {
+        const asked = await ask('interrupt');
+        const [request] = outputs(asked, 'mcp_approval_request');
+        equal([request.name, JSON.parse(request.arguments), request.server_label], ['delete_file', { path: 'old.txt' }, 'demo'], 'the request');
+        const input = [{ type: 'mcp_approval_response', approval_request_id: request.id, approve }];
+        const all = await events(await ask(input, { previous_response_id: asked.id, stream: true }));
+        check(all.at(-1).response.output[0].content[0].text.startsWith(approve ? 'You said yes' : 'You did not say yes'), JSON.stringify(all.at(-1).response.output));
+        const error = await failure(ask(input, { previous_response_id: asked.id }));
+        equal([error.status, error.code], [400, 'approval_request_not_found'], 'a second answer');
+    }
+});
+
 test('openai: .stream() ends with what retrieve gives', async () => {
     const stream = client.responses.stream({ model: 'demo', input: 'stream' });
     let text = '';

@@ -137,6 +137,22 @@ test('what the user decides about a call goes to the agent that asked', async ()
     equal((await chat.tasks())[0].history.at(-1).parts[0].data.tool_results, [{ call_id: 'delete-1', name: 'delete', output: '{"approved": true}' }], 'its input');
 });
 
+test('calls are approved and rejected, and the message goes on with their results', async () => {
+    const chat = open({ agent: 'asks' });
+    const asked = await chat.say('delete a b');
+    equal(toolsOf(asked).map((p) => [p.toolName, p.state, p.input.path]), [['delete', 'approval-requested', 'a'], ['delete', 'approval-requested', 'b']], 'the requests');
+    const [a, b] = toolsOf(asked);
+    await chat.addToolApprovalResponse({ id: a.approval.id, approved: true });
+    await chat.addToolApprovalResponse({ id: b.approval.id, approved: false, reason: 'mine' });
+    await until(() => chat.status === 'ready' && textsOf(chat.lastMessage).at(-1)?.startsWith('deleted'), 'the answer');
+    equal(textsOf(chat.lastMessage).at(-1), 'deleted a; kept b (mine)', 'the answer');
+    equal(chat.messages.map((m) => m.role), ['user', 'assistant'], 'one message of the agent');
+    equal(chat.lastMessage.id, asked.id, 'the same message');
+    equal(toolsOf(chat.lastMessage).map((p) => [p.state, p.output]), [['output-available', 'gone'], ['output-denied', undefined]], 'the calls');
+    equal(chat.errors, [], 'errors');
+    equal((await chat.tasks()).map(stateOf), ['COMPLETED'], 'one task');
+});
+
 // ---- questions, errors ------------------------------------------------------------------------------------------
 
 test('a question is text, and the answer goes to its task', async () => {

@@ -1,5 +1,5 @@
 // useChat without React: the SDK's own chat and transport, against a live server.
-import { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
+import { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ export const agents = [
     { id: 'slow', type: 'demo' },
     { id: 'say', type: 'exec', settings: { command: [say] } },
     JSON.parse(readFileSync(new URL('../../llm.json', import.meta.url), 'utf8')),
+    { id: 'asks', type: 'exec', settings: { command: [fileURLToPath(new URL('../../../wire/lib/asks.py', import.meta.url))] } },
 ];
 
 export const start = (more = {}, store) => new Server({ agents, ...more }, store).start();
@@ -64,7 +65,7 @@ export class Chat extends AbstractChat {
                 const output = tools[toolCall.toolName];
                 if (output !== undefined) this.addToolOutput({ tool: toolCall.toolName, toolCallId: toolCall.toolCallId, output });
             },
-            sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+            sendAutomaticallyWhen: (chat) => lastAssistantMessageIsCompleteWithToolCalls(chat) || lastAssistantMessageIsCompleteWithApprovalResponses(chat),
         });
         Object.assign(this, { server, api, headers, chunks, errors });
     }

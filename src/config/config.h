@@ -1,5 +1,5 @@
 /*
- * app/serve/config.h - the settings of a server: dragoman.yaml, the environment, the command line.
+ * config/config.h - the settings of a server: dragoman.yaml, the environment, the command line.
  *
  * One table (config_table.c) says what may be set: names, types, defaults, ranges, and a sentence
  * about each. Reading, the JSON Schema, docs/configuration.md and what --check prints all walk it.

@@ -1,12 +1,12 @@
 /*
- * app/serve/agents.h - the agents of a server: opened from a configuration, added and replaced by a reload.
+ * config/agents.h - the agents of a server: opened from a configuration, added and replaced by a reload.
  *
  * An agent that a reload changes or removes stays open until the server ends, because its runs may go on. So nothing
  * here is freed before dgm_agents_free, and the configuration may be freed at any time: its texts are copied.
  */
 #pragma once
 
-#include "app/serve/config.h"
+#include "config/config.h"
 #include "backend/backend.h"
 #include "core/core.h"
 
@@ -24,6 +24,10 @@ dgm_agent_options dgm_agents_server_options(dgm_arena *a, const dgm_config *c);
 /* Opens one agent of a configuration, for dgm_agents_open and to check its settings. */
 dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_agent_options *server,
                              const dgm_backend *backend, void **ret_agent, dgm_err *err);
+
+/* Opens an agent and closes it again: check_agent of dgm_config_source, for --check and for the mistakes that are reported all at
+ * once. */
+dgm_code dgm_agents_check(const dgm_config *c, const dgm_config_agent *a, void *user, dgm_err *err);
 
 /* Opens the agents of the configuration that are new or that changed, and adds them to the core (NULL: there is
  * no core yet). On an error nothing has changed. From one thread. */

@@ -1,4 +1,4 @@
-/* app/serve/mcp_servers.h - opens the MCP servers of a configuration. */
+/* config/mcp_servers.h - opens the MCP servers of a configuration. */
 #pragma once
 
 #include "config.h"

@@ -585,7 +585,7 @@ static void bad_options_name_the_option(void **state)
                                                .profile = "tkc",
                                                .env = no_env}),
           "--agent: unknown agent type \"demmo\", at /agents/0/type: did you mean \"demo\"? Types: "
-          "exec ",
+          "llm ",
           "--listen: invalid listen \"84.84\", at /listen: write an address and a port",
           "--profile: unknown profile, at /profile: did you mean \"tck\"?",
           "--store: invalid store \"postgres:x\", at /store: write memory: or sqlite:PATH");

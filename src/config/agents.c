@@ -1,6 +1,6 @@
-/* app/serve/agents.c - the list of opened agents. */
-#include "app/serve/agents.h"
-#include "app/serve/mcp_servers.h"
+/* config/agents.c - the list of opened agents. */
+#include "config/agents.h"
+#include "config/mcp_servers.h"
 
 #include <stdlib.h>
 
@@ -153,6 +153,19 @@ dgm_agent_options dgm_agents_server_options(dgm_arena *a, const dgm_config *c)
     o.mcp = mcp;
     o.n_mcp = c->mcp.n;
     return o;
+}
+
+dgm_code dgm_agents_check(const dgm_config *c, const dgm_config_agent *a, void *user, dgm_err *err)
+{
+    const dgm_backend *backend = dgm_backend_by_type(a->type);
+    void *agent;
+    dgm_auto(dgm_arena_free) dgm_arena *arena = dgm_arena_new();
+    dgm_agent_options server = dgm_agents_server_options(arena, c);
+    dgm_code rc = backend ? dgm_agents_open_one(a, &server, backend, &agent, err) : DGM_OK;
+    (void)user;
+    if (backend && !rc && backend->close)
+        backend->close(agent);
+    return rc;
 }
 
 /* Adds it to the list; is_current is not set yet. */

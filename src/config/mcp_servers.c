@@ -1,4 +1,4 @@
-/* app/serve/mcp_servers.c - see mcp_servers.h. */
+/* config/mcp_servers.c - see mcp_servers.h. */
 #include "mcp_servers.h"
 
 #include "net/process.h"

@@ -1,0 +1,104 @@
+/* config/engine.c - see engine.h. */
+#include "config/engine.h"
+
+#include "store/store.h"
+
+#include <semaphore.h>
+#include <stdlib.h>
+
+dgm_core_limits dgm_engine_limits(const dgm_config *c)
+{
+    return (dgm_core_limits){.log_bytes = (size_t)c->limits.log_bytes,
+                             .log_records = (size_t)c->limits.log_records,
+                             .queued_messages = (size_t)c->limits.queued_messages,
+                             .subscribers = (size_t)c->limits.subscribers};
+}
+
+static dgm_code engine_make_core(dgm_engine *e, const dgm_config *c, const dgm_engine_observer *on,
+                                 dgm_err *err)
+{
+    dgm_core_limits limits = dgm_engine_limits(c);
+    size_t n_agents;
+    dgm_core_agent *agents = dgm_agents_list(e->agents, c, &n_agents);
+    dgm_core_options o = {.loops = e->loops,
+                          .store = e->store,
+                          .agents = agents,
+                          .n_agents = n_agents,
+                          .limits = &limits,
+                          .retention_ms = c->retention_hours * 3600 * 1000,
+                          .keep_tasks_ms = c->keep_tasks_days * 24 * 3600 * 1000,
+                          .on_warning = on->on_warning,
+                          .on_note = on->on_note,
+                          .on_fault = on->on_fault,
+                          .on_trim_failed = on->on_trim_failed,
+                          .user = on->user};
+    dgm_code rc = dgm_core_new(&o, &e->core, err);
+    free(agents);
+    return rc;
+}
+
+dgm_code dgm_engine_open(dgm_engine *e, const dgm_config *c, const dgm_engine_observer *observer,
+                         dgm_err *err)
+{
+    dgm_code rc;
+    e->agents = dgm_agents_new(observer->on_mcp_log, observer->user);
+    if ((rc = dgm_config_make_state_folder(c, err)) ||
+        (rc = dgm_store_open(c->store.p, &e->store, err)) ||
+        (rc = dgm_loops_new((size_t)c->loops, &e->loops, err)) ||
+        (rc = dgm_agents_open(e->agents, c, NULL, err)))
+        return rc;
+    return engine_make_core(e, c, observer, err);
+}
+
+struct engine_recovery {
+    dgm_core *core;
+    sem_t done;
+    dgm_code code;
+    dgm_err err;
+};
+
+static void engine_on_recovered(dgm_code code, const dgm_err *err, void *arg)
+{
+    struct engine_recovery *r = arg;
+    r->code = code;
+    if (code)
+        r->err = *err;
+    sem_post(&r->done);
+}
+
+static void engine_recover_on_loop(void *arg)
+{
+    struct engine_recovery *r = arg;
+    dgm_core_recover(r->core, engine_on_recovered, r);
+}
+
+dgm_code dgm_engine_recover(dgm_engine *e, dgm_err *err)
+{
+    struct engine_recovery r = {.core = e->core};
+    sem_init(&r.done, 0, 0);
+    dgm_loop_post(dgm_loops_at(e->loops, 0), engine_recover_on_loop, &r);
+    while (sem_wait(&r.done) != 0) /* a signal */
+        continue;
+    sem_destroy(&r.done);
+    if (r.code && err)
+        *err = r.err;
+    return r.code;
+}
+
+void dgm_engine_stop(dgm_engine *e)
+{
+    if (e->loops) {
+        dgm_agents_close_mcp(e->agents);
+        dgm_loops_stop(e->loops);
+    }
+    if (e->core)
+        dgm_core_stop(e->core);
+    dgm_store_close(dgm_take(e->store));
+    dgm_loops_free(dgm_take(e->loops)); /* what was on its way is answered here */
+}
+
+void dgm_engine_free(dgm_engine *e)
+{
+    dgm_core_free(dgm_take(e->core));
+    dgm_agents_free(dgm_take(e->agents));
+}
