@@ -355,6 +355,22 @@ def _():
         check("and in French" in json.dumps(up.bodies()[1]["messages"]), up.bodies()[1]["messages"])
 
 
+@test("a message while the model writes: the next request has the text first, then the message")
+def _():
+    gate = threading.Event()
+    up = Upstream(lambda body, n: text("first answer", gate=lambda h: gate.wait(30)) if n == 0 else text("second answer"))
+    with in_front(up) as s:
+        c = Client(s, RPC1)
+        t = c.send("go", config={"returnImmediately": True}).task
+        soon(lambda: up.requests, "no request")
+        c.send("and in French", task=t["id"], config={"returnImmediately": True})
+        gate.set()
+        soon(lambda: c.get(t["id"]).state == "TASK_STATE_COMPLETED", lambda: c.get(t["id"]).task)
+        same([(m["role"], m["content"]) for m in up.bodies()[1]["messages"]],
+             [("user", "go"), ("assistant", "first answer"), ("user", "and in French")], "the second request")
+        same(artifact_texts(c.get(t["id"]).task), ["first answer", "second answer"], "the artifacts")
+
+
 # ---- settings --------------------------------------------------------------------------------------------------------------------------
 
 @each("a configuration with {} is refused, with the place", [

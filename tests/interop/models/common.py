@@ -199,8 +199,23 @@ def ask_ag_ui(s, id, text):
                   usage and (sum(u["inputTokens"] for u in usage), sum(u["outputTokens"] for u in usage)))
 
 
+def ask_ai_sdk(s, id, text):
+    with fronts.stream(s, f"/agents/{id}/ai-sdk", fronts.ui_body(text)) as live:
+        frames = live.rest()
+    texts, errors, usage = {}, [], None
+    for c in (f.json for f in frames[:-1]):
+        if c["type"] == "text-delta":
+            texts[c["id"]] = texts.get(c["id"], "") + c["delta"]
+        elif c["type"] == "error":
+            errors.append(c["errorText"])
+        usage = (c.get("messageMetadata") or {}).get("usage") or usage
+    return Result(texts.values(), errors[0] if errors else None,
+                  usage and (sum(u["inputTokens"] for u in usage), sum(u["outputTokens"] for u in usage)))
+
+
 CLIENTS = {"A2A": ask_a2a, "A2A, streamed": ask_a2a_stream, "Chat": ask_chat, "Chat, streamed": ask_chat_stream,
-           "Responses": ask_responses, "Responses, streamed": ask_responses_stream, "AG-UI": ask_ag_ui}
+           "Responses": ask_responses, "Responses, streamed": ask_responses_stream, "AG-UI": ask_ag_ui,
+           "the AI SDK": ask_ai_sdk}
 
 
 def llm(id, url, api="chat", model="m", **more):
