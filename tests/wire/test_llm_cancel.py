@@ -115,6 +115,7 @@ def canceled_quickly(s, c, prompt, began, over=lambda: True):
 def serve(settings_, *others, mcp=None):
     needs_ours("only Dragoman has this agent")
     config = settings(agents=[agent("llm", id="assistant", settings=settings_), *others])
+    config["loops"] = 1  # each loop has connections and MCP sessions of its own
     if mcp:
         config["mcp"] = mcp
     s = Server(None, config=config)
