@@ -131,6 +131,7 @@ def _():
         t = Client(s, RPC1).send("hello").task
         same((t["status"]["state"], len(up.requests)), ("TASK_STATE_FAILED", 1), "the task")
         check("no such model" in t["metadata"]["error"], t["metadata"])
+        soon(lambda: any("no such model" in line and t["id"] in line and "warn" in line for line in s.log), "the operator's log has no warning", 30)
 
 
 @test("failover: the next server answers when the first is out of order")

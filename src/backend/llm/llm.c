@@ -146,8 +146,17 @@ static void job_save(struct llm_job *j, dgm_str state)
     dgm_buf_done(&b);
 }
 
+/* The operator's log has the reason of a failure. */
+static void job_report_failure(struct llm_job *j, const dgm_event *event)
+{
+    if (event->kind == DGM_EVENT_STATUS && event->status->status.state == DGM_STATE_FAILED)
+        dgm_run_report(j->run, &(dgm_run_fault){
+                                   .what = dgm_json_str_member(event->status->metadata, "error")});
+}
+
 static void job_emit(struct llm_job *j, const dgm_event *event)
 {
+    job_report_failure(j, event);
     if (!j->run->ops->emit(j->run, event, &j->err))
         return;
     if (!j->has_failed)
