@@ -136,10 +136,11 @@ def _():
     here = folder()
     for name in ("message.json", "task.json", "events.jsonl"):
         shutil.copy(os.path.join(tour, name), here)
-    with open(os.path.join(here, "dragoman.yaml"), "w", encoding="utf-8") as f:
+    with_mcp = folder()
+    with open(os.path.join(with_mcp, "dragoman.yaml"), "w", encoding="utf-8") as f:
         json.dump({"mcp": {"files": {"command": [sys.executable, "-I", os.path.join(ROOT, "tests/wire/lib/mcp.py")]}}}, f)
     with Server(agent="demo", store=f"sqlite:{here}/dragoman.db") as demo, Server(agent="bench") as bench:
-        ran = sum(try_examples(command, here, bench if command == "bench" else demo) for command in [None] + COMMANDS)
+        ran = sum(try_examples(command, with_mcp if command == "mcp" else here, bench if command == "bench" else demo) for command in [None] + COMMANDS)
     check(ran >= 8, f"only {ran} examples found")
 
 

@@ -6,7 +6,9 @@
  * are sent, as one message.
  */
 #include "base/limits.h"
+#include "base/list.h"
 #include "canon/events_to_records.h"
+#include "canon/interrupts.h"
 #include "model/fold.h"
 #include "model/stamp.h"
 #include "wire/a2a/a2a_int.h"
@@ -184,6 +186,20 @@ dgm_code dgm_a2a_write_messages(const dgm_codec *codec, const dgm_canon_messages
     return rc;
 }
 
+/* Decisions about requests for approval are data of the message (model/approval.h). */
+static void a2a_add_decisions(dgm_arena *a, const dgm_canon_resumes *resume, dgm_message *m)
+{
+    for (size_t i = 0; i < resume->n && i < DGM_MAX_RESUME_ENTRIES; i++) {
+        dgm_approval approval = dgm_approval_of_resume(&resume->at[i]);
+        if (approval.decision == DGM_UNDECIDED)
+            continue;
+        approval.id = resume->at[i].interrupt_id;
+        m->parts.at = dgm_list_grow(a, m->parts.at, m->parts.n, sizeof *m->parts.at);
+        m->parts.at[m->parts.n++] =
+            (dgm_part){.kind = DGM_PART_DATA, .data = dgm_approval_data(a, &approval)};
+    }
+}
+
 dgm_code dgm_a2a_write_request(const dgm_codec *codec, dgm_writer *w, const dgm_canon_input *input,
                                const dgm_stream_params *params, dgm_err *err)
 {
@@ -193,6 +209,7 @@ dgm_code dgm_a2a_write_request(const dgm_codec *codec, dgm_writer *w, const dgm_
     dgm_send_request request = {.message = &m};
     dgm_frame frame = {.object = {DGM_OBJECT_SEND_REQUEST, &request}};
     dgm_messages_to_send(a, &input->messages, &mint, &m);
+    a2a_add_decisions(a, &input->resume, &m);
     m.context_id = input->thread_id;
     return codec->encode(w, &frame, err);
 }

@@ -291,7 +291,7 @@ static const dgm_loss from_events[] = {
     {"request", "/context", "left out"},
     {"request", "/state", "left out"},
     {"request", "/forwardedProps", "left out"},
-    {"request", "/resume", "left out"},
+    {"request", "/resume", "left out, except decisions about requests for approval"},
 };
 
 const dgm_loss_rows dgm_a2a_lost_reading = {ROWS(to_events)};
