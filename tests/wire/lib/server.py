@@ -142,7 +142,16 @@ class Server:
         """After kill(): the same again, on the same store, at the same address."""
         if same_port:
             self.listen = f"127.0.0.1:{self.address[1]}"
-        self.start()
+        end = time.monotonic() + START
+        while True:
+            try:
+                return self.start()
+            except Failure as e:
+                # Another connection may have the port for a moment: the system chooses ports of outgoing connections from
+                # the same range, and a client that tries to come back can even be connected with itself.
+                if "already in use" not in str(e) or time.monotonic() > end:
+                    raise
+                time.sleep(0.1)
 
     def stop(self, seconds=20):
         """SIGTERM, as a service manager does; its exit status."""
