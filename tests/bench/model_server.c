@@ -54,7 +54,7 @@ struct client {
     enum pace pace;
     unsigned long every_ms, n_tokens, sent;
     uint64_t started; /* of EVERY: the token n is due n * every_ms later */
-    unsigned n_open; /* handles */
+    unsigned n_open;  /* handles */
     bool is_writing, is_closing;
     size_t n_body, n_out;
     char body[BODY_BYTES];
