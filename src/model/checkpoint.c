@@ -1,6 +1,8 @@
 /* model/checkpoint.c - see checkpoint.h. */
 #include "model/checkpoint.h"
 
+#include "base/arena.h"
+
 #include <stdlib.h>
 
 dgm_bytes *dgm_bytes_new(size_t n)
