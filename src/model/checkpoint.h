@@ -44,7 +44,7 @@ typedef struct dgm_checkpoint {
     dgm_str parent; /* id of the checkpoint before it; empty: none */
     dgm_str run;    /* the run that made it, for DGM_CHECKPOINT_DELETE_RUNS; may be empty */
     dgm_checkpoint_value checkpoint, metadata;
-    const dgm_checkpoint_write *writes; /* by (task, idx) in answers */
+    const dgm_checkpoint_write *writes; /* by (path, task, idx) in answers */
     size_t n_writes;
 } dgm_checkpoint;
 

@@ -19,7 +19,7 @@ struct write {
 
 struct checkpoint {
     struct checkpoint *next;
-    struct write *writes; /* by (task, idx) */
+    struct write *writes; /* by (path, task, idx) */
     size_t n_writes;
     size_t writes_bytes;
     bool is_stored;     /* false: only its writes */
@@ -215,25 +215,36 @@ static void checkpoint_store(struct memory_store *s, struct thread *t, const dgm
 
 static int write_order(const dgm_checkpoint_write *a, const dgm_checkpoint_write *b)
 {
-    int by_task = dgm_str_order(a->task, b->task);
-    return by_task ? by_task : (a->idx > b->idx) - (a->idx < b->idx);
+    int order = dgm_str_order(a->path, b->path);
+    if (!order)
+        order = dgm_str_order(a->task, b->task);
+    return order ? order : (a->idx > b->idx) - (a->idx < b->idx);
+}
+
+static void write_drop(struct memory_store *s, struct thread *t, struct checkpoint *c,
+                       struct write **at)
+{
+    struct write *w = *at;
+    *at = w->next;
+    c->n_writes--;
+    c->writes_bytes -= w->size;
+    thread_count(s, t, 0, w->size);
+    write_free(w);
 }
 
 static void checkpoint_write(struct memory_store *s, struct thread *t, struct checkpoint *c,
                              const dgm_checkpoint_write *from)
 {
     struct write **at = &c->writes, *w;
+    while ((w = *at) && !(w->row.idx == from->idx && dgm_str_eq(w->row.task, from->task)))
+        at = &w->next;
+    if (w && from->idx >= 0)
+        return;
+    if (w)
+        write_drop(s, t, c, at);
+    at = &c->writes;
     while ((w = *at) && write_order(&w->row, from) < 0)
         at = &w->next;
-    if (w && write_order(&w->row, from) == 0) {
-        if (from->idx >= 0)
-            return;
-        *at = w->next;
-        c->n_writes--;
-        c->writes_bytes -= w->size;
-        thread_count(s, t, 0, w->size);
-        write_free(w);
-    }
     size_t texts = dgm_room(from->task) + dgm_room(from->path) + dgm_room(from->channel) +
                    dgm_room(from->value.type);
     w = dgm_xmalloc(sizeof *w + texts);

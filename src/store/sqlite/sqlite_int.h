@@ -198,7 +198,7 @@
       " AND (?10 OR c.ns=?3) AND c.id>=?4 AND c.id<?5 AND (c.id<>?6 OR (c.ns,t.thread)>(?7,?8))"                     \
       " AND c.is_stored=1 ORDER BY c.id DESC,c.ns,t.thread LIMIT ?9")                                                \
     X(WRITES_GET, "SELECT task,path,idx,channel,type,size,number,body FROM checkpoint_writes"                        \
-                  " WHERE checkpoint=?1 ORDER BY task,idx")                                                          \
+                  " WHERE checkpoint=?1 ORDER BY path,task,idx")                                                     \
     X(PARTS_GET, "SELECT bytes FROM checkpoint_values WHERE at BETWEEN ?1<<8 AND (?1<<8)|255"                        \
                  " ORDER BY at")                                                                                     \
     X(DEDUPE_GET,                                                                                                    \
