@@ -309,3 +309,6 @@
 
 /* "tool_url_bytes": the URL of an http tool with its arguments; servers accept 8 KiB. */
 #define DGM_MAX_TOOL_URL_BYTES ((size_t)8 << 10)
+
+/* "worker_line_bytes": one line of a worker process, in either direction. */
+#define DGM_MAX_WORKER_LINE_BYTES ((size_t)8 << 20)
