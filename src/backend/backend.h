@@ -177,7 +177,7 @@ typedef struct dgm_agent_options {
     const dgm_agent_mcp *mcp;
     size_t n_mcp;
     /* Lines for the operator's log that belong to no run, from any thread: what a worker prints, why it was restarted. May be NULL. */
-    void (*on_log)(void *user, dgm_str line);
+    void (*on_log)(void *user, dgm_str agent, bool is_fault, dgm_str line);
     void *log_user;
     bool watch; /* serve --watch: long-lived programs are started again when their files change */
 } dgm_agent_options;
@@ -301,6 +301,8 @@ dgm_code dgm_run_artifact(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_p
 void dgm_run_has_read(dgm_run *run);
 /* For the operator's log. */
 void dgm_run_note(dgm_run *run, const char *fmt, ...) DGM_PRINTF(2, 3);
+/* "00-...": a W3C traceparent that names the task as the trace and the call as the span. */
+dgm_str dgm_run_traceparent(dgm_arena *a, dgm_str task_id, dgm_str call_id);
 /* Reports how the run went wrong: see dgm_run_ops.fault. */
 void dgm_run_report(dgm_run *run, const dgm_run_fault *fault);
 /* The text parts of the caller's message, one after the other; not the transcript. */
