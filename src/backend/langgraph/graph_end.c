@@ -111,6 +111,10 @@ static void ask_for_calls(dgm_graph_out *o, const dgm_json *calls)
 static dgm_str interrupt_text(dgm_arena *a, const dgm_json *value)
 {
     static const char *const members[] = {"prompt", "message", "question", "text"};
+    dgm_part part = {.kind = DGM_PART_DATA, .data = value};
+    dgm_message asked = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
+    if (value && dgm_part_is_asked(&part))
+        return dgm_message_as_shown(a, &asked)->parts.at[0].content;
     if (yyjson_is_str(graph_val(value)))
         return dgm_json_str(value);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
@@ -277,7 +281,10 @@ void dgm_graph_out_finish(dgm_graph_out *o)
         return;
     o->is_ended = true;
     bool failed = o->state == DGM_STATE_FAILED || o->state == DGM_STATE_REJECTED;
-    if (o->has_final && o->state == DGM_STATE_COMPLETED && !dgm_graph_knows(o, m.message_id)) {
+    bool is_emitted = o->has_emitted && dgm_str_eq(o->emitted.message_id, m.message_id);
+    if (is_emitted && !o->emitted_is_past) { /* moves it to the history */
+        dgm_graph_emit_status(o, DGM_STATE_WORKING, NULL, NULL);
+    } else if (o->has_final && o->state == DGM_STATE_COMPLETED && !dgm_graph_knows(o, m.message_id)) {
         dgm_message copy = m;
         dgm_graph_emit_internal(o, (dgm_internal){.kind = DGM_INTERNAL_MESSAGE, .message = &copy});
     }

@@ -70,6 +70,8 @@ struct graph_artifact {
     dgm_str kind, name, id;
     bool is_open;
     unsigned chunks;
+    char carried[4]; /* characters of base64 that wait for the next chunk */
+    size_t n_carried;
 };
 
 struct dgm_graph_out {
@@ -95,7 +97,7 @@ struct dgm_graph_out {
     struct graph_artifact *artifacts;
     size_t n_artifacts, n_ids;
     dgm_message emitted; /* the last complete message of emit_message; no parts: none */
-    bool has_emitted;
+    bool has_emitted, emitted_is_past; /* past: another status followed it */
     /* graph_end.c: of the last status */
     dgm_task_state state;
     dgm_message final;

@@ -31,6 +31,7 @@ void dgm_graph_emit_status(dgm_graph_out *o, dgm_task_state state, dgm_message *
                            .status = {.state = state, .message = message},
                            .metadata = metadata};
     dgm_graph_emit(o, (dgm_event){.kind = DGM_EVENT_STATUS, .status = &u});
+    o->emitted_is_past = true;
 }
 
 void dgm_graph_emit_artifact(dgm_graph_out *o, const dgm_artifact *artifact, bool append, bool last)
