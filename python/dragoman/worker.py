@@ -287,7 +287,9 @@ def parse_arguments(arguments: Optional[List[str]] = None) -> argparse.Namespace
 def main(arguments: Optional[List[str]] = None) -> None:
     faulthandler.enable()
     args = parse_arguments(arguments)
-    asyncio.run(_serve(args.agent or args.named))
+    loop = asyncio.new_event_loop()  # not asyncio.run(): it waits for the threads of user code
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(_serve(args.agent or args.named))
     for stream in (sys.__stdout__, sys.__stderr__):
         try:
             if stream is not None:
