@@ -17,6 +17,7 @@ from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional
 
 MAX_LINE_BYTES = 8 << 20  # of a line in both directions, until `initialize` says otherwise
 _FLUSH_BYTES = 64 << 10  # this much waits for the next turn of the event loop at most
+_YIELD_EVERY = 32  # calls of drain()
 _LOG_TEXT = 16 << 10  # characters of one `log` line
 
 # Codes of errors (docs/worker-protocol.md)
@@ -105,7 +106,7 @@ class Connection(asyncio.Protocol):
         self._flushing = False
         self._room: Optional[asyncio.Future[None]] = None  # set while the socket is full
         self._pending: Dict[str, asyncio.Future[Any]] = {}
-        self._requests = 0
+        self._requests = self._drains = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.get_ident()
 
@@ -157,9 +158,12 @@ class Connection(asyncio.Protocol):
         return asyncio.run_coroutine_threadsafe(self.request(method, params), self.loop).result()
 
     async def drain(self) -> None:
-        """Returns when the server has read enough of what was sent: back-pressure."""
+        """Returns when the server has read enough of what was sent: back-pressure. Other tasks get their turn now and then."""
+        self._drains += 1
         if self._room is not None:
             await asyncio.shield(self._room)
+        elif self._drains % _YIELD_EVERY == 0:
+            await asyncio.sleep(0)
         if self.closed.done():
             raise ConnectionClosed("the server has closed the connection")
 

@@ -108,7 +108,7 @@ class Worker:
         if params.get("graphs"):
             from . import _graphs  # needs langgraph
             return _graphs.create(self.connection, params)
-        from .agent import FunctionAgents
+        from ._agents import FunctionAgents
         return FunctionAgents(self.agent)
 
     # ---- requests ----
