@@ -1,5 +1,6 @@
 """Functions as agents: what they send, and how they run again after questions and losses. Without a server."""
 import asyncio
+import base64
 import itertools
 import random
 import unittest
@@ -308,7 +309,6 @@ class Questions(unittest.TestCase):
             seen.append((len(turn.text), [len(m.text) for m in turn.history], len(first.files[0].content)))
         c = Conversation(main, history=["h" * 200_000, "i" * 200_000])
         c.send("t" * 300_000)
-        import base64
         c.send({"role": "ROLE_USER", "parts": [{"raw": base64.b64encode(b"f" * 900_000).decode(), "filename": "f"}]})
         self.assertLess(len(c.result._journal), 300_000)
         self.assertEqual(c.send("ok").state, "completed")
