@@ -137,11 +137,11 @@ def _missing(name: str, error: ModuleNotFoundError, file: Optional[str]) -> str:
 # ---- the graph --------------------------------------------------------------------------------------
 
 def _is_compiled(value: Any) -> bool:
-    return hasattr(value, "astream") and hasattr(value, "aget_state") and hasattr(value, "channels")
+    return hasattr(value, "astream") and hasattr(value, "aget_state") and hasattr(value, "channels") and not isinstance(value, type)
 
 
 def _is_builder(value: Any) -> bool:
-    return hasattr(value, "compile") and hasattr(value, "add_node")
+    return hasattr(value, "compile") and hasattr(value, "add_node") and not isinstance(value, type)
 
 
 def _call(name: str, factory: Any, config: Dict[str, Any]) -> Any:

@@ -90,6 +90,9 @@ class Agents:
     def shutdown(self) -> None:
         """The worker ends soon: runs that can stop at a safe place do so and return status drained. Others go on."""
 
+    async def close(self) -> None:
+        """The worker ends: no run is active any more."""
+
 
 class Worker:
     """Answers the server's requests with the help of an Agents object, which `initialize` creates."""
@@ -211,6 +214,8 @@ class Worker:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=_CLOSE_SECONDS)
+        if self.agents is not None:
+            await self.agents.close()
         self.connection.close()
 
 
