@@ -170,10 +170,12 @@ async def run_turn(function: Function, turn: Turn) -> str:
 
 
 def _end_quietly(turn: Turn) -> None:
+    """The function raised: its open text is closed, and nothing may follow."""
     try:
-        turn._finish()
+        turn._end_text()
     except _rpc.EncodeError:
         pass
+    turn._is_over = True
 
 
 class RunSink(Sink):

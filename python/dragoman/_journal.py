@@ -47,7 +47,8 @@ class Segment:
         self.received = {poll: [_unpack(m, known) for m in messages] for poll, messages in (stored.get("received") or {}).items()}
         self.events: int = stored.get("events", 0)
         self.calls: List[str] = list(stored.get("calls") or [])
-        self._steps: Dict[str, List[List[Json]]] = {}  # by name: [name, n] was requested, [name, n, value] has its result
+        self._steps: Dict[str, List[List[Json]]] = {}  # by name: [name, n] was requested,
+        # [name, n, value] has its result, [name, n, null, [module, class, text]] raised an exception
         self._requested: Dict[str, int] = {}  # in this run
         for step in stored.get("steps") or []:
             self._steps.setdefault(step[0], []).append(list(step))

@@ -160,9 +160,14 @@ class SyncTurn:
     def step(self, name: str, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Calls the function once, in this thread, and stores its result."""
         found, value, step = self._do(self._turn._start_step, name)
-        if not found:
-            value = self._wait(self._turn._end_step(step, function(*args, **kwargs)))
-        return cast(T, value)
+        if found:
+            return cast(T, value)
+        try:
+            value = function(*args, **kwargs)
+        except Exception as e:
+            self._turn._fail_step(step, e)
+            raise
+        return cast(T, self._wait(self._turn._end_step(step, value)))
 
 
 class SyncState(State):

@@ -10,6 +10,7 @@ import base64
 import json
 import mimetypes
 import os
+import sys
 import uuid
 from types import TracebackType
 from typing import (Any, Awaitable, Callable, Dict, Generator, Iterator, List, Mapping, MutableMapping, Optional, Sequence, Tuple, Type,
@@ -405,18 +406,25 @@ class Turn:
 
     async def step(self, name: str, function: Callable[..., Union[T, Awaitable[T]]], *args: Any, **kwargs: Any) -> T:
         """Calls the function once and stores its result, which must be JSON. When the agent's function runs again, the stored
-        result is returned and the function is not called."""
+        result is returned, or the exception is raised, and the function is not called."""
         found, value, step = self._start_step(name)
         if found:
             return cast(T, value)
-        result = function(*args, **kwargs)
-        return cast(T, await self._end_step(step, await result if isinstance(result, Awaitable) else result))
+        try:
+            result = function(*args, **kwargs)
+            value = await result if isinstance(result, Awaitable) else result
+        except Exception as e:
+            self._fail_step(step, e)
+            raise
+        return cast(T, await self._end_step(step, value))
 
     def _start_step(self, name: str) -> Tuple[bool, Json, List[Json]]:
         """Whether there is a result, the result, and the step that is passed to _end_step()."""
         self._check()
         segment = self._segment
         step = segment.find_step(name)
+        if step is not None and len(step) > 3:
+            raise _make_exception(*step[3])
         if step is not None and len(step) > 2:
             return True, json.loads(json.dumps(step[2])), step  # a copy: the function may change it
         if step is None:
@@ -434,6 +442,12 @@ class Turn:
         step.append(json.loads(text))
         await self._store()
         return json.loads(text)  # as it is when the function runs again: a tuple is a list
+
+    @staticmethod
+    def _fail_step(step: List[Json], error: Exception) -> None:
+        """Stored with the next question or step: the function may go on after the exception, and must do so again."""
+        text = str(error).encode("utf-8", "replace").decode("utf-8")[:10000]
+        step += [None, [type(error).__module__, type(error).__qualname__, text]]
 
     # ---- inside ----
 
@@ -501,6 +515,9 @@ class Turn:
 
     def _finish(self) -> None:
         """The function has returned."""
+        if self._is_replaying() and not self._is_over:
+            raise NotDeterministic(f"question {self._index + 1} was {self._segment.question!r} when the function ran before, and has not been asked "
+                                   "now when the function ended")
         if not self._is_over:
             self._end_text()
         self._is_over = True
@@ -511,6 +528,18 @@ def status_update(state: str, parts: Optional[List[Dict[str, Any]]] = None) -> D
     if parts is not None:
         status["message"] = {"role": "ROLE_AGENT", "parts": parts}
     return {"statusUpdate": {"status": status}}
+
+
+def _make_exception(module: str, name: str, text: str) -> Exception:
+    """An exception of the same class, if the class is loaded, with the same text."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type) or not issubclass(found, Exception):
+        return RuntimeError(text)
+    error = found.__new__(found)  # without __init__, whose arguments are unknown
+    error.args = (text,)
+    return error
 
 
 def _bytes_of(content: Union[bytes, str, os.PathLike[str], None]) -> bytes:

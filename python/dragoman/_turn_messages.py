@@ -83,6 +83,9 @@ class Answer(str):
         answer.message = message
         return answer
 
+    def __reduce__(self) -> Any:  # for copy and pickle
+        return Answer, (self.message,)
+
     @property
     def data(self) -> Json:
         found = self.message.data

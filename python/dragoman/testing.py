@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import uuid
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
@@ -146,11 +147,11 @@ class _Collector(Sink):
         self._sent = 0
 
     def emit(self, event: Dict[str, Any]) -> None:
-        _rpc.encode(event)  # EncodeError as with a server
+        event = json.loads(_rpc.encode(event))  # EncodeError as with a server
         if self._lost_after is not None and self._sent >= self._lost_after:
             raise _Lost
         self._sent += 1
-        self._result._add(copy.deepcopy(event))
+        self._result._add(event)
         if self._on_event:
             self._on_event(self._sent)
 

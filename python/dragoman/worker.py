@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import contextvars
 import faulthandler
+import importlib
 import io
 import os
 import platform
@@ -109,8 +110,9 @@ class Worker:
     def create_agents(self, params: Dict[str, Any]) -> Agents:
         """The agents that `initialize` describes."""
         if params.get("graphs"):
-            from . import _graphs  # needs langgraph
-            return _graphs.create(self.connection, params)
+            graphs = importlib.import_module("._graphs", __package__)  # needs langgraph
+            agents: Agents = graphs.create(self.connection, params)
+            return agents
         from ._agents import FunctionAgents
         return FunctionAgents(self.agent)
 
@@ -277,8 +279,8 @@ class Output(io.TextIOBase):
 async def _serve(agent: Optional[str]) -> None:
     worker = Worker(agent)
     worker.connection = await _rpc.connect(worker.on_request, worker.on_notification)
-    sys.stdout = Output(sys.stdout, "info", worker.connection)  # type: ignore[assignment]
-    sys.stderr = Output(sys.stderr, "info", worker.connection)  # type: ignore[assignment]
+    sys.stdout = Output(sys.stdout, "info", worker.connection)
+    sys.stderr = Output(sys.stderr, "info", worker.connection)
     await worker.serve(worker.connection)
 
 
