@@ -70,6 +70,8 @@ def _merged(channel: Any, old: Any, new: List[Any]) -> Any:
     """As the graph's own reducer does it; a state without one gets LangGraph's for messages."""
     if hasattr(channel, "operator") and type(channel).__name__ == "BinaryOperatorAggregate":
         return channel.operator(old, new)
+    if type(channel).__name__ == "DeltaChannel":
+        return channel.reducer(old, [new])
     from langgraph.graph.message import add_messages
     return add_messages(old, new)
 

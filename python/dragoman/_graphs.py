@@ -6,6 +6,7 @@ of a thread in _graph_state.py.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import inspect
 import os
@@ -14,8 +15,9 @@ from typing import Any, Dict, List, Mapping, Optional, Set
 from . import _rpc
 from ._graph_load import load_graph, prepare_path
 from ._rpc import Connection, RpcError
-from .worker import Agents, LoadError, Run, config_of
+from .worker import MAX_RUNS, Agents, LoadError, Run, config_of
 
+_THREADS = 2 * MAX_RUNS
 _INGRESS = ("messages", "a2a_inbox")  # keys that the input of a run writes
 
 
@@ -83,6 +85,9 @@ class GraphAgents(Agents):
 
     async def initialize(self, params: Dict[str, Any]) -> Dict[str, Any]:
         version = _import_langgraph()
+        # Sync nodes run in threads of this executor. Its default size, a few more than there are cores, would let nodes that
+        # wait for a model hold up all other runs.
+        self.connection.loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(_THREADS, "node"))
         ready: asyncio.Future[None] = self.connection.loop.create_future()
         # Context managers are entered and left by the same task: some of them insist on it.
         self._lifetime = self.connection.loop.create_task(self._live(params, ready))

@@ -137,6 +137,10 @@ class Worker:
         raise RpcError(_rpc.UNKNOWN_METHOD, f"unknown method {method}")
 
     def on_notification(self, method: str, params: Dict[str, Any]) -> None:
+        # Later: a request that came just before it is handled by a task, which registers the run when it starts.
+        self.connection.loop.call_soon(self._notified, method, params)
+
+    def _notified(self, method: str, params: Dict[str, Any]) -> None:
         run = self._runs.get(str(params.get("run")))
         if run is None:
             return  # it has ended in the meantime, or the method is unknown: no answer is expected

@@ -7,9 +7,10 @@ from typing import Annotated, Any, List, Optional
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
-from langgraph.graph.message import add_messages
+from langgraph.graph.message import _messages_delta_reducer, add_messages
 from langgraph.types import Command, StreamWriter, interrupt
 from typing_extensions import TypedDict
 
@@ -437,3 +438,19 @@ plain_list = line(append, state=Listed)
 
 own_checkpointer = line(chat, checkpointer=InMemorySaver())
 no_checkpointer_graph = line(chat)
+
+
+class Delta(TypedDict, total=False):
+    messages: Annotated[list, DeltaChannel(_messages_delta_reducer)]
+
+
+delta_messages = line(plain_node, state=Delta)
+
+
+async def short_wait(state, writer: StreamWriter):
+    writer({"started": True})
+    await asyncio.sleep(1)
+    return {"trace": ["short"]}
+
+
+slow_then = line(short_wait, post)
