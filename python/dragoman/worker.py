@@ -91,6 +91,9 @@ class Agents:
     def shutdown(self) -> None:
         """The worker ends soon: runs that can stop at a safe place do so and return status drained. Others go on."""
 
+    async def close(self) -> None:
+        """The worker ends: no run is active any more."""
+
 
 class Worker:
     """Answers the server's requests with the help of an Agents object, which `initialize` creates."""
@@ -134,6 +137,10 @@ class Worker:
         raise RpcError(_rpc.UNKNOWN_METHOD, f"unknown method {method}")
 
     def on_notification(self, method: str, params: Dict[str, Any]) -> None:
+        # Later: a request that came just before it is handled by a task, which registers the run when it starts.
+        self.connection.loop.call_soon(self._notified, method, params)
+
+    def _notified(self, method: str, params: Dict[str, Any]) -> None:
         run = self._runs.get(str(params.get("run")))
         if run is None:
             return  # it has ended in the meantime, or the method is unknown: no answer is expected
@@ -213,6 +220,8 @@ class Worker:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=_CLOSE_SECONDS)
+        if self.agents is not None:
+            await self.agents.close()
         self.connection.close()
 
 
