@@ -3,6 +3,7 @@
 
 const MAX_BLOBS = 8; // of one worker at a time, see docs/worker-protocol.md
 const PAGE = 100; // checkpoints that one answer of checkpoint/list has at most
+const MAX_PART = 4 * 1024 * 1024; // bytes of one blob/write or blob/read
 
 /** At most `size` at a time; acquire(n) waits for n together, so that two requests cannot wait for each other. */
 class Slots {
@@ -66,7 +67,7 @@ class Blobs {
 
     async #write(bytes) {
         const blob = `b${++this.#n}`;
-        const part = Math.floor((this.connection.maxLineBytes / 2) * 0.75 / 3) * 3; // whole groups of base64
+        const part = Math.floor(Math.min(MAX_PART, this.connection.maxLineBytes * 0.6) / 3) * 3; // whole groups of base64
         for (let i = 0; i < bytes.length; i += part)
             await this.connection.request('blob/write', { blob, data: base64(bytes.subarray(i, i + part)) });
         return { blob };
@@ -75,7 +76,7 @@ class Blobs {
     /** The bytes of a VALUE: [type, base64 or {blob, bytes}]. */
     async read([type, data]) {
         if (typeof data === 'string') return [type, Buffer.from(data, 'base64')];
-        const parts = [], max = Math.floor(this.connection.maxLineBytes / 2);
+        const parts = [], max = Math.floor(Math.min(MAX_PART, this.connection.maxLineBytes * 0.6));
         for (let offset = 0, isLast = false; !isLast;) {
             const answer = await this.connection.request('blob/read', { blob: data.blob, offset, max });
             const bytes = Buffer.from(answer.data, 'base64');
@@ -118,20 +119,20 @@ export function createSaverClass(checkpoint) {
         async *list(config, options) {
             const { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id } = configurableOf(config);
             const { filter, before } = options ?? {};
-            let remaining = options?.limit ?? Infinity;
-            let last = before?.configurable?.checkpoint_id;
+            const query = { thread: thread === undefined ? undefined : String(thread), ns, before: before?.configurable?.checkpoint_id };
+            let remaining = options?.limit ?? Infinity, after;
             for (let more = true; more && remaining > 0;) {
                 const limit = filter || id ? PAGE : Math.min(PAGE, remaining);
-                const answer = await this.connection.request('checkpoint/list', without({ thread: thread === undefined ? undefined : String(thread), ns, before: last, limit }));
+                const answer = await this.connection.request('checkpoint/list', without({ ...query, limit, after }));
+                after = answer.next;
                 for (const row of answer.rows) {
-                    last = row.id;
                     if (id && row.id !== id) continue;
                     const tuple = await this.#tuple(row);
                     if (filter && !Object.entries(filter).every(([key, value]) => tuple.metadata?.[key] === value)) continue;
                     yield tuple;
                     if (--remaining <= 0) return;
                 }
-                more = answer.more && answer.rows.length > 0;
+                more = Boolean(answer.more && after);
             }
         }
 
@@ -198,6 +199,7 @@ export function createSaverClass(checkpoint) {
 
         async #load(value) {
             const [type, bytes] = await this.blobs.read(value);
+            if (type === '') return undefined; // there is none
             return this.serde.loadsTyped(type, bytes);
         }
 

@@ -7,8 +7,12 @@ import { exportOf, importFile, loadLibrary, splitSpec } from './project.js';
 import { joinChunks, runGraph } from './graph_run.js';
 import { readState, updateMessages } from './graph_state.js';
 
+const INGRESS = ['messages', 'a2a_inbox']; // keys that the input of a run writes
+
 /** Loads the graphs of `initialize`. */
 export async function load(connection, params) {
+    if (params.cwd) process.chdir(params.cwd);
+    Object.assign(process.env, params.settings?.env ?? {});
     const graphs = new Map();
     for (const [name, spec] of Object.entries(params.graphs)) {
         try {
@@ -100,13 +104,24 @@ class Graph {
         }
         const graph = new Graph();
         Object.assign(graph, { name, description, connection, checkpointer });
-        graph.factory = typeof exported === 'function' && !isCompiled(exported) ? exported : null;
-        const first = await resolveGraph(graph.factory ? graph.factory({ configurable: {} }) : exported);
+        const isFunction = typeof exported === 'function' && !isCompiled(exported);
+        const first = await resolveGraph(isFunction ? exported({ configurable: {} }) : exported);
+        graph.factory = isFunction && exported.length > 0 ? exported : null;
         graph.library = await loadLibrary(path.dirname(fullPath), first);
         graph.saver = graph.#createSaver();
         graph.compiled = graph.#prepare(first);
-        graph.keys = Object.keys(first.channels).filter((k) => !k.startsWith('__') && !k.includes(':'));
+        graph.#warnMemory(first);
+        graph.keys = graph.#findKeys(first);
         return graph;
+    }
+
+    /** The names of the state, without LangGraph's own channels. Keys that the input cannot write are not among them. */
+    #findKeys(compiled) {
+        const { builder } = compiled, input = builder?._schemaDefinitions?.get?.(builder._inputDefinition);
+        const keys = Object.keys(compiled.channels).filter((k) => !k.startsWith('__') && !k.includes(':'));
+        const isWritten = (key) => !INGRESS.includes(key) || !input || key in input;
+        for (const key of keys) if (!isWritten(key)) this.connection.notify('log', { level: 'warning', text: `graph ${this.name}: ${key} is in the state, but not in the input schema: it is not set` });
+        return keys.filter(isWritten);
     }
 
     #createSaver() {
@@ -114,13 +129,19 @@ class Graph {
         return new this.library.langgraph.MemorySaver();
     }
 
+    #warnMemory(compiled) {
+        if (this.checkpointer === 'worker' && compiled.checkpointer === this.saver)
+            this.connection.notify('log', { level: 'warning', text: `graph ${this.name} has no checkpointer of its own: its state is lost when the worker ends` });
+    }
+
     /** With "worker" a checkpointer of the graph itself stays. */
     #prepare(compiled) {
         if (this.checkpointer !== 'worker' || !compiled.checkpointer || typeof compiled.checkpointer !== 'object') compiled.checkpointer = this.saver;
+        compiled.store ??= new this.library.langgraph.InMemoryStore(); // as LangGraph's own server does
         return compiled;
     }
 
-    /** The graph for one thread. A function is called for every run, as the platform of LangGraph does. */
+    /** The graph for one thread. A function of the configuration is called for every run, as the platform of LangGraph does. */
     async forThread(thread, configurable = {}) {
         if (!this.factory) return this.compiled;
         return this.#prepare(await resolveGraph(this.factory({ configurable: { thread_id: thread, ...configurable } })));

@@ -22,7 +22,6 @@ export function flatMessage(m, isFinal = false) {
     }
     if (type === 'ai') addCalls(flat, m, chunk);
     if (m.usage_metadata) flat.usage_metadata = toJson(m.usage_metadata);
-    if (!chunk && m.response_metadata && Object.keys(m.response_metadata).length) flat.response_metadata = toJson(m.response_metadata);
     return flat;
 }
 
@@ -33,7 +32,6 @@ function addCalls(flat, m, chunk) {
         return;
     }
     if (m.tool_calls?.length) flat.tool_calls = toJson(m.tool_calls);
-    if (m.invalid_tool_calls?.length) flat.invalid_tool_calls = toJson(m.invalid_tool_calls);
 }
 
 function contentOf(m) {
