@@ -1,0 +1,226 @@
+// A LangGraph checkpointer on the store of the Dragoman server: threads survive the worker, and the graph needs no database.
+// The values are opaque to the server: [type, base64] as the serialiser of LangGraph made them.
+
+const MAX_BLOBS = 8; // of one worker at a time, see docs/worker-protocol.md
+const PAGE = 100; // checkpoints that one answer of checkpoint/list has at most
+const MAX_PART = 4 * 1024 * 1024; // bytes of one blob/write or blob/read
+
+/** At most `size` at a time; acquire(n) waits for n together, so that two requests cannot wait for each other. */
+class Slots {
+    #free;
+    #waiting = [];
+
+    constructor(size) {
+        this.#free = size;
+    }
+
+    acquire(n) {
+        return new Promise((go) => {
+            this.#waiting.push({ n, go });
+            this.#next();
+        });
+    }
+
+    release(n) {
+        this.#free += n;
+        this.#next();
+    }
+
+    #next() {
+        while (this.#waiting.length && this.#waiting[0].n <= this.#free) {
+            const { n, go } = this.#waiting.shift();
+            this.#free -= n;
+            go();
+        }
+    }
+}
+
+/** Sends and reads values that do not fit a line in parts. One for each connection. */
+class Blobs {
+    #slots = new Slots(MAX_BLOBS);
+    #n = 0;
+
+    constructor(connection) {
+        this.connection = connection;
+    }
+
+    /** Values up to this size are part of the request itself. */
+    get inlineBytes() {
+        return Math.floor(this.connection.maxLineBytes / 16);
+    }
+
+    /**
+     * Calls a method with values: `values` are [type, bytes], `build(encoded)` returns the params. At most MAX_BLOBS / 2 of
+     * the values may be larger than inlineBytes.
+     */
+    async request(method, values, build) {
+        const large = values.filter(([, bytes]) => bytes.length > this.inlineBytes).length;
+        await this.#slots.acquire(large);
+        try {
+            const encoded = [];
+            for (const [type, bytes] of values) encoded.push([type, bytes.length > this.inlineBytes ? await this.#write(bytes) : base64(bytes)]);
+            return await this.connection.request(method, build(encoded));
+        } finally {
+            this.#slots.release(large);
+        }
+    }
+
+    async #write(bytes) {
+        const blob = `b${++this.#n}`;
+        const part = Math.floor(Math.min(MAX_PART, this.connection.maxLineBytes * 0.6) / 3) * 3; // whole groups of base64
+        for (let i = 0; i < bytes.length; i += part)
+            await this.connection.request('blob/write', { blob, data: base64(bytes.subarray(i, i + part)) });
+        return { blob };
+    }
+
+    /** The bytes of a VALUE: [type, base64 or {blob, bytes}]. */
+    async read([type, data]) {
+        if (typeof data === 'string') return [type, Buffer.from(data, 'base64')];
+        const parts = [], max = Math.floor(Math.min(MAX_PART, this.connection.maxLineBytes * 0.6));
+        for (let offset = 0, isLast = false; !isLast;) {
+            const answer = await this.connection.request('blob/read', { blob: data.blob, offset, max });
+            const bytes = Buffer.from(answer.data, 'base64');
+            isLast = answer.last || bytes.length === 0;
+            offset += bytes.length;
+            parts.push(bytes);
+        }
+        await this.connection.request('blob/close', { blob: data.blob });
+        return [type, Buffer.concat(parts)];
+    }
+}
+
+const base64 = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+const toBytes = (value) => (typeof value === 'string' ? Buffer.from(value) : value);
+const configurableOf = (config) => config?.configurable ?? {};
+const without = (object) => Object.fromEntries(Object.entries(object).filter(([, v]) => v !== undefined));
+
+/**
+ * The class DragomanSaver for one copy of @langchain/langgraph-checkpoint, the module `checkpoint`.
+ * `new DragomanSaver(connection)`.
+ */
+export function createSaverClass(checkpoint) {
+    const { BaseCheckpointSaver, WRITES_IDX_MAP, TASKS = '__pregel_tasks', copyCheckpoint, getCheckpointId, maxChannelVersion } = checkpoint;
+
+    return class DragomanSaver extends BaseCheckpointSaver {
+        constructor(connection, serde) {
+            super(serde);
+            // not enumerable: LangGraph copies and prints configurations that contain the checkpointer
+            Object.defineProperty(this, 'blobs', { value: new Blobs(connection) });
+            Object.defineProperty(this, 'connection', { value: connection });
+        }
+
+        async getTuple(config) {
+            const { thread_id: thread, checkpoint_ns: ns = '' } = configurableOf(config);
+            if (thread === undefined) return undefined;
+            const row = await this.connection.request('checkpoint/get', without({ thread: String(thread), ns, id: getCheckpointId(config) || undefined }));
+            return row ? this.#tuple(row) : undefined;
+        }
+
+        async *list(config, options) {
+            const { thread_id: thread, checkpoint_ns: ns, checkpoint_id: id } = configurableOf(config);
+            const { filter, before } = options ?? {};
+            const query = { thread: thread === undefined ? undefined : String(thread), ns, before: before?.configurable?.checkpoint_id };
+            let remaining = options?.limit ?? Infinity, after;
+            for (let more = true; more && remaining > 0;) {
+                const limit = filter || id ? PAGE : Math.min(PAGE, remaining);
+                const answer = await this.connection.request('checkpoint/list', without({ ...query, limit, after }));
+                after = answer.next;
+                for (const row of answer.rows) {
+                    if (id && row.id !== id) continue;
+                    const tuple = await this.#tuple(row);
+                    if (filter && !Object.entries(filter).every(([key, value]) => tuple.metadata?.[key] === value)) continue;
+                    yield tuple;
+                    if (--remaining <= 0) return;
+                }
+                more = Boolean(answer.more && after);
+            }
+        }
+
+        async put(config, value, metadata) {
+            const { thread_id, checkpoint_ns = '', checkpoint_id: parent, run_id } = configurableOf(config);
+            if (thread_id === undefined) throw new Error('cannot store a checkpoint: the configuration has no configurable.thread_id');
+            const values = [await this.#dump(copyCheckpoint(value)), await this.#dump(metadata)];
+            await this.blobs.request('checkpoint/put', values, ([checkpoint, metadata_]) => without({
+                thread: String(thread_id), ns: checkpoint_ns, id: value.id, parent: parent || undefined,
+                run: metadata?.run_id ?? run_id, checkpoint, metadata: metadata_ }));
+            return { configurable: { thread_id, checkpoint_ns, checkpoint_id: value.id } };
+        }
+
+        async putWrites(config, writes, taskId) {
+            const { thread_id, checkpoint_ns = '', checkpoint_id } = configurableOf(config);
+            if (thread_id === undefined || checkpoint_id === undefined)
+                throw new Error('cannot store writes: the configuration has no configurable.thread_id or checkpoint_id');
+            const dumped = await Promise.all(writes.map(async ([channel, value], i) => [WRITES_IDX_MAP[channel] ?? i, channel, await this.#dump(value)]));
+            for (const group of this.#groups(dumped))
+                await this.blobs.request('checkpoint/writes', group.map((w) => w[2]), (encoded) => ({
+                    thread: String(thread_id), ns: checkpoint_ns, id: checkpoint_id, task: taskId,
+                    writes: group.map(([index, channel], i) => [index, channel, encoded[i]]) }));
+        }
+
+        /** Requests that fit a line and need few blobs each. A write has its index, so the order does not matter. */
+        *#groups(writes) {
+            let group = [], bytes = 0, large = 0;
+            for (const write of writes) {
+                const size = write[2][1].length, isLarge = size > this.blobs.inlineBytes;
+                if (group.length && (bytes + (isLarge ? 0 : size) > this.blobs.inlineBytes * 4 || (isLarge && large === MAX_BLOBS / 2))) {
+                    yield group;
+                    group = [];
+                    bytes = large = 0;
+                }
+                group.push(write);
+                if (isLarge) large++;
+                else bytes += size;
+            }
+            if (group.length) yield group;
+        }
+
+        async deleteThread(threadId) {
+            await this.connection.request('checkpoint/delete', { thread: String(threadId) });
+        }
+
+        /** Deletes the checkpoints of runs, by the run_id of their metadata. */
+        async deleteForRuns(runIds) {
+            await this.connection.request('checkpoint/delete_runs', { runs: runIds.map(String) });
+        }
+
+        async copyThread(from, to) {
+            await this.connection.request('checkpoint/copy', { from: String(from), to: String(to) });
+        }
+
+        /** strategy: "keep_latest" or "delete" */
+        async prune(threadIds, strategy = 'keep_latest') {
+            await this.connection.request('checkpoint/prune', { threads: threadIds.map(String), strategy });
+        }
+
+        async #dump(value) {
+            const [type, bytes] = await this.serde.dumpsTyped(value);
+            return [type, toBytes(bytes)];
+        }
+
+        async #load(value) {
+            const [type, bytes] = await this.blobs.read(value);
+            if (type === '') return undefined; // there is none
+            return this.serde.loadsTyped(type, bytes);
+        }
+
+        async #tuple(row) {
+            const at = (id) => ({ configurable: { thread_id: row.thread, checkpoint_ns: row.ns, checkpoint_id: id } });
+            const value = await this.#load(row.checkpoint);
+            const tuple = { config: at(row.id), checkpoint: value, metadata: await this.#load(row.metadata), pendingWrites: [] };
+            for (const [task, channel, write] of row.writes ?? []) tuple.pendingWrites.push([task, channel, await this.#load(write)]);
+            if (row.parent) tuple.parentConfig = at(row.parent);
+            if (value.v < 4 && row.parent) await this.#migrate(value, row);
+            return tuple;
+        }
+
+        /** Older checkpoints have the tasks that were sent in the writes of their parent. */
+        async #migrate(value, { thread, ns, parent }) {
+            const row = await this.connection.request('checkpoint/get', { thread, ns, id: parent });
+            const sends = [];
+            for (const [, channel, write] of row?.writes ?? []) if (channel === TASKS) sends.push(await this.#load(write));
+            const versions = Object.values((value.channel_versions ??= {}));
+            (value.channel_values ??= {})[TASKS] = sends;
+            value.channel_versions[TASKS] = versions.length ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
+        }
+    };
+}
