@@ -217,6 +217,13 @@
 /* "run_note_bytes": a text that an agent stores for later runs: the state of an agent loop has the whole conversation. */
 #define DGM_MAX_RUN_NOTE_BYTES ((size_t)16 << 20)
 
+/* "graph_calls": calls of models in one run of a LangGraph graph whose text may still come. Graphs that fan out have some tens
+ * of parallel branches. */
+#define DGM_MAX_GRAPH_CALLS 256
+/* "graph_held_bytes": text of parallel calls of models in one run that waits until the call before is complete. Behind it,
+ * text is not streamed; the answer has it. */
+#define DGM_MAX_GRAPH_HELD_BYTES ((size_t)256 << 10)
+
 /* "invoke_depth": tasks of this server, each invoked by the one before; against agents that invoke each other for ever. */
 #define DGM_MAX_INVOKE_DEPTH 8
 /* "invoked": agents that one run has invoked and that have not ended; more than any model calls at once. */
