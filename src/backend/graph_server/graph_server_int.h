@@ -134,6 +134,7 @@ struct gserver_note dgm_gserver_read_note(dgm_arena *a, dgm_str text);
 /* The bits of the keys that a schema of the assistant names. */
 int dgm_gserver_read_schemas(const dgm_json *schemas);
 bool dgm_gserver_is_uuid(dgm_str text);
+const char *dgm_gserver_find_text(dgm_str text, dgm_str part); /* NULL: not there, or it is empty */
 /* The id of the run with this turn in its metadata, in a list of runs; absent: none. */
 dgm_str dgm_gserver_find_run(const dgm_json *runs, dgm_str turn);
 /* The run of a path as in Content-Location: /threads/{id}/runs/{id}; absent: none. */

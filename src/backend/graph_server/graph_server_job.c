@@ -621,7 +621,7 @@ static void job_graph_failed(struct gserver_job *j)
     dgm_str detail = dgm_arena_printf(j->arena, "%.*s%s%.*s", DGM_P(type),
                                       type.n && text.n ? ": " : "", DGM_P(text));
     const char *what = "the graph failed on its server";
-    if (dgm_str_is(type, "GraphRecursionError") || memmem(text.p, text.n, "Recursion limit", 15))
+    if (dgm_str_is(type, "GraphRecursionError") || dgm_gserver_find_text(text, DGM_STR("Recursion limit")))
         what = "the graph reached its recursion limit";
     else if (j->agent->set.expose_errors && detail.n)
         what = dgm_arena_printf(j->arena, "%s: %.*s", what, DGM_P(detail)).p;

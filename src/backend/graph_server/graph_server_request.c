@@ -1,4 +1,5 @@
 /* backend/graph_server/graph_server_request.c - the requests to a LangGraph server, and what is stored about its run. */
+#define _GNU_SOURCE /* memmem */
 #include "backend/graph_server/graph_server_int.h"
 
 #include "base/limits.h"
@@ -330,13 +331,18 @@ dgm_str dgm_gserver_find_run(const dgm_json *runs, dgm_str turn)
     return (dgm_str){0};
 }
 
+const char *dgm_gserver_find_text(dgm_str text, dgm_str part)
+{
+    return text.n && part.n ? memmem(text.p, text.n, part.p, part.n) : NULL;
+}
+
 dgm_str dgm_gserver_run_of_path(dgm_str path)
 {
-    static const char runs[] = "/runs/";
-    const char *at = path.n ? memmem(path.p, path.n, runs, sizeof runs - 1) : NULL;
+    const dgm_str runs = DGM_STR("/runs/");
+    const char *at = dgm_gserver_find_text(path, runs);
     if (!at)
         return (dgm_str){0};
-    at += sizeof runs - 1;
+    at += runs.n;
     size_t n = 0, left = path.n - (size_t)(at - path.p);
     while (n < left && at[n] != '/' && at[n] != '?')
         n++;

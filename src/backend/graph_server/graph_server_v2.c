@@ -139,15 +139,10 @@ static dgm_code v2_message(struct gserver_frames *f, uint64_t ns, const dgm_json
 
 /* ---- events ------------------------------------------------------------------------------------------------------------------ */
 
-static bool text_contains(dgm_str text, dgm_str part)
-{
-    return part.n && text.n >= part.n && memmem(text.p, text.n, part.p, part.n);
-}
-
 /* Is this the first event of our run? Servers whose event ids do not name runs: of the first run behind `since`. */
 static bool v2_is_start(const struct gserver_frames *f, dgm_str event_id)
 {
-    return !dgm_str_starts(event_id, DGM_STR("synth:")) || text_contains(event_id, f->run_id);
+    return !dgm_str_starts(event_id, DGM_STR("synth:")) || dgm_gserver_find_text(event_id, f->run_id);
 }
 
 static enum gserver_frame_end v2_lifecycle(struct gserver_frames *f, dgm_str event_id,
