@@ -345,7 +345,7 @@ static void the_service_answers_requests_of_the_worker(void **state)
 {
     struct pool_test *t =
         pool_open("", (dgm_worker_options){
-                          .service = {service_open, service_request, service_close, NULL}});
+                          .service = {.open = service_open, .request = service_request, .close = service_close}});
     (void)state;
     run_end(run_start(t, 0, 1, "call checkpoint/get"), "null|completed");
     run_end(run_start(t, 1, 1, "call blob/write"),
