@@ -67,13 +67,26 @@ bool dgm_worker_session_may_use(const struct worker_session *s, dgm_str thread)
 
 /* ---- life ------------------------------------------------------------------------------------------------ */
 
-static void *session_open(void *user, dgm_loop *home)
+static void pool_error(dgm_worker_request *r, int code, const char *message)
 {
+    dgm_worker_respond_error(r, code, "%s", message);
+}
+
+struct worker_session *dgm_worker_session_new(const dgm_agent_checkpoints *store,
+                                              const struct worker_answers *answers)
+{
+    static const struct worker_answers of_pool = {dgm_worker_respond, pool_error};
     struct worker_session *s = dgm_xcalloc(1, sizeof *s);
-    (void)home;
-    s->store = user;
+    s->store = store;
+    s->answers = answers ? answers : &of_pool;
     s->last = &s->first;
     return s;
+}
+
+static void *session_open(void *user, dgm_loop *home)
+{
+    (void)home;
+    return dgm_worker_session_new(user, NULL);
 }
 
 static void session_free_if_done(struct worker_session *s)
@@ -102,11 +115,11 @@ struct pending { /* in the arena of the request */
     bool is_list;
 };
 
-static void respond_failed(dgm_worker_request *r, const dgm_err *err)
+static void respond_failed(struct worker_session *s, dgm_worker_request *r, const dgm_err *err)
 {
     bool is_fault_of_worker = err->code == DGM_BAD_PARAMS || err->code == DGM_TOO_LARGE;
-    dgm_worker_respond_error(r, is_fault_of_worker ? DGM_WORKER_BAD_PARAMS : DGM_WORKER_INTERNAL,
-                             "%s", err->msg);
+    s->answers->error(r, is_fault_of_worker ? DGM_WORKER_BAD_PARAMS : DGM_WORKER_INTERNAL,
+                      err->msg);
 }
 
 static void put_text_member(dgm_buf *out, const char *name, dgm_str text)
@@ -203,13 +216,13 @@ static void on_checkpoints(dgm_code code, const dgm_checkpoint *rows, size_t n, 
     else
         dgm_buf_add_lit(&out, "null");
     if (code)
-        respond_failed(p->request, &why);
+        respond_failed(s, p->request, &why);
     else if (out.over)
-        dgm_worker_respond_error(p->request, DGM_WORKER_BAD_LINE,
-                                 "the answer is larger than maxLineBytes: the checkpoint has too "
-                                 "many writes");
+        s->answers->error(p->request, DGM_WORKER_BAD_LINE,
+                          "the answer is larger than maxLineBytes: the checkpoint has too many "
+                          "writes");
     else
-        dgm_worker_respond(p->request, dgm_buf_str(&out)); /* p is gone */
+        s->answers->result(p->request, dgm_buf_str(&out)); /* p is gone */
     dgm_buf_done(&out);
     s->n_pending--;
     session_free_if_done(s);
@@ -220,9 +233,9 @@ static void on_changed(dgm_code code, const dgm_err *err, void *arg)
     const struct pending *p = arg;
     struct worker_session *s = p->session;
     if (code)
-        respond_failed(p->request, err);
+        respond_failed(s, p->request, err);
     else
-        dgm_worker_respond(p->request, DGM_STR("{}"));
+        s->answers->result(p->request, DGM_STR("{}"));
     s->n_pending--;
     session_free_if_done(s);
 }
@@ -244,7 +257,7 @@ static void handle_read(struct worker_session *s, dgm_worker_request *r, bool is
     dgm_code code = is_list ? dgm_worker_params_list(s, r, &q, &err)
                             : dgm_worker_params_get(s, r, &q, &err);
     if (code)
-        respond_failed(r, &err);
+        respond_failed(s, r, &err);
     else
         s->store->read(s->store, &q, on_checkpoints, start_pending(s, r, is_list));
 }
@@ -264,7 +277,7 @@ static void handle_change(struct worker_session *s, dgm_worker_request *r, dgm_w
     dgm_checkpoint_change change = {0};
     dgm_err err = {0};
     if (fn(s, r, &change, &err))
-        respond_failed(r, &err);
+        respond_failed(s, r, &err);
     else
         s->store->change(s->store, &change, on_changed, start_pending(s, r, false));
     dgm_worker_params_release(&change); /* the store has its own references */
@@ -283,9 +296,9 @@ static void handle_blob(struct worker_session *s, dgm_worker_request *r)
     else
         dgm_worker_blobs_close(&s->blobs, r->params);
     if (code)
-        respond_failed(r, &err);
+        respond_failed(s, r, &err);
     else
-        dgm_worker_respond(r, out.n ? dgm_buf_str(&out) : DGM_STR("{}"));
+        s->answers->result(r, out.n ? dgm_buf_str(&out) : DGM_STR("{}"));
     dgm_buf_done(&out);
 }
 
@@ -318,7 +331,7 @@ static bool session_request(void *session, dgm_worker_request *r)
     if (!m)
         return false;
     if (!s->store)
-        dgm_worker_respond_error(r, DGM_WORKER_INTERNAL, "this server stores no checkpoints");
+        s->answers->error(r, DGM_WORKER_INTERNAL, "this server stores no checkpoints");
     else if (m->handle)
         m->handle(s, r);
     else

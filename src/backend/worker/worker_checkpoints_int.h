@@ -12,7 +12,14 @@
 
 struct worker_named; /* a thread that the process may use */
 
+/* How requests are answered: a test has its own. */
+struct worker_answers {
+    void (*result)(dgm_worker_request *r, dgm_str result);
+    void (*error)(dgm_worker_request *r, int code, const char *message);
+};
+
 struct worker_session {
+    const struct worker_answers *answers;
     const dgm_agent_checkpoints *store; /* NULL: none */
     size_t n_pending;                   /* requests that the store works on */
     bool is_closed;                     /* the process has ended; freed after the last answer */
@@ -20,6 +27,10 @@ struct worker_session {
     dgm_table named;
     struct worker_named *first, **last; /* in the order in which they were named last */
 };
+
+/* NULL: those of the pool. */
+struct worker_session *dgm_worker_session_new(const dgm_agent_checkpoints *store,
+                                              const struct worker_answers *answers);
 
 /* The thread, or the one that its name was derived from by appending ":...", was named to this process. */
 bool dgm_worker_session_may_use(const struct worker_session *s, dgm_str thread);
