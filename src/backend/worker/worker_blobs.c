@@ -44,8 +44,8 @@ static void base64_put(dgm_buf *out, const char *p, size_t n)
 {
     if (!dgm_buf_room(out, (n + 2) / 3 * 4 + 1))
         return;
-    out->n += (size_t)EVP_EncodeBlock((unsigned char *)out->p + out->n, (const unsigned char *)p,
-                                      (int)n);
+    out->n +=
+        (size_t)EVP_EncodeBlock((unsigned char *)out->p + out->n, (const unsigned char *)p, (int)n);
 }
 
 /* ---- uploads --------------------------------------------------------------------------------------------- */
@@ -240,9 +240,10 @@ static dgm_code put_blob(dgm_worker_blobs *b, dgm_buf *out, dgm_bytes *bytes, dg
 {
     if (b->held + bytes->n > DGM_MAX_WORKER_READ_BYTES ||
         b->downloads.n >= DGM_MAX_WORKER_READ_BLOBS)
-        return dgm_fail(err, DGM_TOO_LARGE, NULL,
-                        "%zu blobs with %zu bytes are open: close those that were read (blob/close)",
-                        b->downloads.n, b->held);
+        return dgm_fail(
+            err, DGM_TOO_LARGE, NULL,
+            "%zu blobs with %zu bytes are open: close those that were read (blob/close)",
+            b->downloads.n, b->held);
     struct worker_download *d = dgm_xcalloc(1, sizeof *d);
     d->bytes = dgm_bytes_ref(bytes);
     b->held += bytes->n;

@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/table.h"
-#include "json/json.h"
 #include "model/checkpoint.h"
+#include "json/json.h"
 
 /* Bytes of values in one answer, before base64: the line has room for them and for the names. */
 #define DGM_WORKER_INLINE_BYTES ((size_t)4 << 20)
@@ -25,7 +25,7 @@ typedef struct dgm_worker_blobs {
     dgm_table downloads;
     uint64_t n_named; /* "s<n>" of the last download */
     size_t held;      /* bytes of downloads */
-} dgm_worker_blobs; /* zeros: empty */
+} dgm_worker_blobs;   /* zeros: empty */
 
 void dgm_worker_blobs_done(dgm_worker_blobs *b);
 

@@ -176,8 +176,8 @@ static size_t row_bytes(const dgm_checkpoint *c)
 }
 
 /* A page ends before a row that does not fit the line; only the first row may need blobs. */
-static dgm_code put_page(const struct pending *p, dgm_buf *out, const dgm_checkpoint *rows, size_t n,
-                         bool more, dgm_err *err)
+static dgm_code put_page(const struct pending *p, dgm_buf *out, const dgm_checkpoint *rows,
+                         size_t n, bool more, dgm_err *err)
 {
     size_t left = DGM_WORKER_INLINE_BYTES, i = 0, shown = 0;
     dgm_buf_add_lit(out, "{\"rows\":[");
@@ -254,8 +254,8 @@ static void handle_read(struct worker_session *s, dgm_worker_request *r, bool is
 {
     dgm_checkpoint_query q;
     dgm_err err = {0};
-    dgm_code code = is_list ? dgm_worker_params_list(s, r, &q, &err)
-                            : dgm_worker_params_get(s, r, &q, &err);
+    dgm_code code =
+        is_list ? dgm_worker_params_list(s, r, &q, &err) : dgm_worker_params_get(s, r, &q, &err);
     if (code)
         respond_failed(s, r, &err);
     else
@@ -276,11 +276,12 @@ static void handle_change(struct worker_session *s, dgm_worker_request *r, dgm_w
 {
     dgm_checkpoint_change change = {0};
     dgm_err err = {0};
-    if (fn(s, r, &change, &err))
-        respond_failed(s, r, &err);
-    else
+    dgm_code code = fn(s, r, &change, &err);
+    if (!code) /* it answers later, and has its own references */
         s->store->change(s->store, &change, on_changed, start_pending(s, r, false));
-    dgm_worker_params_release(&change); /* the store has its own references */
+    dgm_worker_params_release(&change);
+    if (code)
+        respond_failed(s, r, &err);
 }
 
 static void handle_blob(struct worker_session *s, dgm_worker_request *r)

@@ -51,8 +51,7 @@ static dgm_code texts_member(const dgm_worker_request *r, const char *name, dgm_
                         "%s: %zu entries, the limit checkpoint_names is %d: send several requests",
                         name, most, DGM_MAX_CHECKPOINT_NAMES);
     *ret_texts = (dgm_strs){dgm_new_n(r->arena, dgm_str, most + 1), most};
-    yyjson_arr_foreach(v, i, n, item)
-    {
+    yyjson_arr_foreach (v, i, n, item) {
         if (!yyjson_is_str(item))
             return dgm_fail(err, DGM_BAD_PARAMS, NULL, "%s: entry %zu is not a text", name, i);
         ret_texts->at[i] = dgm_json_str(item);
@@ -92,8 +91,8 @@ static dgm_code read_cursor(const dgm_worker_request *r, dgm_checkpoint_query *q
     dgm_code code = text_member(r->params, "after", false, &text, err);
     if (code || !text.n)
         return code;
-    if (dgm_json_read(r->arena, text, 4 * DGM_MAX_CHECKPOINT_NAME_BYTES * 6, "checkpoint_name_bytes",
-                      &v, NULL) ||
+    if (dgm_json_read(r->arena, text, 4 * DGM_MAX_CHECKPOINT_NAME_BYTES * 6,
+                      "checkpoint_name_bytes", &v, NULL) ||
         yyjson_arr_size(v) != 3 || !yyjson_is_str(yyjson_arr_get(v, 0)) ||
         !yyjson_is_str(yyjson_arr_get(v, 1)) || !yyjson_is_str(yyjson_arr_get(v, 2)) ||
         !dgm_json_str(yyjson_arr_get(v, 0)).n)
@@ -202,8 +201,7 @@ dgm_code dgm_worker_params_writes(struct worker_session *s, const dgm_worker_req
         return code;
     dgm_checkpoint_write *writes = dgm_new_n(r->arena, dgm_checkpoint_write, n + 1);
     row->writes = writes;
-    yyjson_arr_foreach(list, i, most, item)
-    {
+    yyjson_arr_foreach (list, i, most, item) {
         writes[i].task = task;
         writes[i].path = path;
         if ((code = read_write(s, item, &writes[i], err)))
