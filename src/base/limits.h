@@ -157,6 +157,15 @@
 #define DGM_MAX_CHECKPOINT_NAMES 1000
 #define DGM_MAX_CHECKPOINT_PAGE 100
 
+/* Blobs that a worker process writes at the same time, for values above its line; each has the limit checkpoint_bytes.
+ * Of those that it reads: how many, and their bytes together, until it closes them. */
+#define DGM_MAX_WORKER_BLOBS 8
+#define DGM_MAX_WORKER_READ_BLOBS 20000
+#define DGM_MAX_WORKER_READ_BYTES ((size_t)512 << 20)
+
+/* Threads that a worker process may use: those of its last requests. */
+#define DGM_MAX_WORKER_THREADS 65536
+
 /* What the store memory: holds of checkpoints before it deletes the threads that were changed first. */
 #define DGM_MAX_MEMORY_THREADS 100000
 #define DGM_MAX_MEMORY_CHECKPOINT_BYTES ((size_t)256 << 20)

@@ -52,8 +52,8 @@ typedef struct dgm_checkpoint {
 typedef struct dgm_checkpoint_query {
     dgm_str thread; /* empty: all threads of the agent */
     dgm_str ns;
-    bool any_ns; /* ns is not compared */
-    dgm_str id;  /* only this one; empty: any */
+    bool any_ns;    /* ns is not compared */
+    dgm_str id;     /* only this one; empty: any */
     dgm_str before; /* ids smaller than this; empty: any */
     /* The last row of the page before; id empty: the first page. */
     struct {
@@ -71,9 +71,9 @@ typedef enum dgm_checkpoint_change_kind {
     DGM_CHECKPOINT_PUT,            /* row, without its writes; replaces the one with the same key */
     DGM_CHECKPOINT_WRITES,         /* row: thread, ns, id and writes; the others are not read */
     DGM_CHECKPOINT_DELETE_THREADS, /* names: threads, with everything that belongs to them */
-    DGM_CHECKPOINT_DELETE_RUNS,    /* names: runs; their checkpoints with their writes, of all threads of the agent */
-    DGM_CHECKPOINT_COPY,           /* everything of row.thread to the thread `to`, in place of equal keys there */
-    DGM_CHECKPOINT_KEEP_LATEST,    /* names: threads; the latest checkpoint of each ns stays */
+    DGM_CHECKPOINT_DELETE_RUNS, /* names: runs; their checkpoints with their writes, of all threads of the agent */
+    DGM_CHECKPOINT_COPY, /* everything of row.thread to the thread `to`, in place of equal keys there */
+    DGM_CHECKPOINT_KEEP_LATEST, /* names: threads; the latest checkpoint of each ns stays */
 } dgm_checkpoint_change_kind;
 
 /* A change, all or nothing. */

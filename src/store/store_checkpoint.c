@@ -20,10 +20,11 @@ static dgm_code check_value(const dgm_checkpoint_value *v, const char *what, dgm
     dgm_code code = check_name(v->type, "a type", err);
     if (code || dgm_value_size(v) <= DGM_MAX_CHECKPOINT_BYTES)
         return code;
-    return dgm_fail(err, DGM_TOO_LARGE, NULL,
-                    "%s of %zu bytes, the limit checkpoint_bytes is %zu: store large data elsewhere "
-                    "and only its name in the state of the graph",
-                    what, dgm_value_size(v), DGM_MAX_CHECKPOINT_BYTES);
+    return dgm_fail(
+        err, DGM_TOO_LARGE, NULL,
+        "%s of %zu bytes, the limit checkpoint_bytes is %zu: store large data elsewhere "
+        "and only its name in the state of the graph",
+        what, dgm_value_size(v), DGM_MAX_CHECKPOINT_BYTES);
 }
 
 static dgm_code check_key(const dgm_checkpoint *c, dgm_err *err)

@@ -67,8 +67,9 @@ typedef struct dgm_job {
         } checkpoints;
         struct {
             dgm_str agent;
-            dgm_checkpoint_change change; /* row.writes and names.at are in the block; bytes are referenced */
-            size_t bytes;                 /* of its values */
+            dgm_checkpoint_change
+                change;   /* row.writes and names.at are in the block; bytes are referenced */
+            size_t bytes; /* of its values */
         } change;
         dgm_note note; /* to be put; of one that is looked for: owner, kind, name */
         dgm_list_query list;

@@ -212,7 +212,8 @@ static void the_latest_has_the_greatest_id(void **state)
     assert_int_equal(get(&e, "t", "", "1").call.n, 0);
     check_value(get(&e, "t", "child", "").rows[0].checkpoint, "of the child");
     assert_int_equal(get(&e, "u", "", "").call.n, 0);
-    assert_int_equal(read_of(&e, "other", (dgm_checkpoint_query){.thread = DGM_STR("t")}).call.n, 0);
+    assert_int_equal(read_of(&e, "other", (dgm_checkpoint_query){.thread = DGM_STR("t")}).call.n,
+                     0);
     teardown(&e);
 }
 
@@ -232,8 +233,8 @@ static void a_put_replaces_one_of_the_same_id(void **state)
 
 static void values_are_bytes_of_any_kind_and_size(void **state)
 {
-    static const size_t sizes[] = {0,       1,           1024,        1025,       (1 << 20) - 1,
-                                   1 << 20, (1 << 20) + 1, 5 << 20};
+    static const size_t sizes[] = {0,      1, 1024, 1025, (1 << 20) - 1, 1 << 20, (1 << 20) + 1,
+                                   5 << 20};
     struct env e = setup(state);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         dgm_bytes *large = dgm_bytes_new(sizes[i]), *small = dgm_bytes_new(3);
@@ -314,8 +315,7 @@ static void writes_are_sorted_by_the_path_of_their_task(void **state)
         {.task = DGM_STR("1"), .path = DGM_STR("b"), .idx = 0, .channel = DGM_STR("x")},
         {.task = DGM_STR("2"), .path = DGM_STR("a"), .idx = 1, .channel = DGM_STR("y")},
         {.task = DGM_STR("2"), .path = DGM_STR("a"), .idx = 0, .channel = DGM_STR("z")}};
-    dgm_checkpoint row = {
-        .thread = DGM_STR("t"), .id = DGM_STR("1"), .writes = w, .n_writes = 3};
+    dgm_checkpoint row = {.thread = DGM_STR("t"), .id = DGM_STR("1"), .writes = w, .n_writes = 3};
     put(&e, "t", "1");
     change(&e, &(dgm_checkpoint_change){.kind = DGM_CHECKPOINT_WRITES, .row = row});
     struct asking a = get(&e, "t", "", "");
@@ -360,13 +360,12 @@ static void lists_are_sorted_and_filtered(void **state)
     check_ids(&e, (dgm_checkpoint_query){.thread = DGM_STR("t"), .before = DGM_STR("3")},
               "t//2 t//1");
     check_ids(&e,
-              (dgm_checkpoint_query){
-                  .thread = DGM_STR("t"), .id = DGM_STR("2"), .any_ns = true},
+              (dgm_checkpoint_query){.thread = DGM_STR("t"), .id = DGM_STR("2"), .any_ns = true},
               "t//2 t/child/2");
-    check_ids(&e,
-              (dgm_checkpoint_query){
-                  .thread = DGM_STR("t"), .id = DGM_STR("2"), .before = DGM_STR("2")},
-              "");
+    check_ids(
+        &e,
+        (dgm_checkpoint_query){.thread = DGM_STR("t"), .id = DGM_STR("2"), .before = DGM_STR("2")},
+        "");
     check_ids(&e, (dgm_checkpoint_query){.any_ns = true},
               "t/child/4 t//3 t//2 u//2 t/child/2 t//1");
     check_ids(&e, (dgm_checkpoint_query){0}, "t//3 t//2 u//2 t//1");
@@ -667,10 +666,9 @@ static void make_puts_and_reads(struct call *c)
     struct order *o = (struct order *)c;
     for (int i = 0; i < 10; i++) {
         char id[2] = {(char)('0' + i), 0};
-        dgm_checkpoint_change put_it = {.kind = DGM_CHECKPOINT_PUT,
-                                        .row = {.thread = DGM_STR("t"),
-                                                .id = {id, 1},
-                                                .checkpoint = {DGM_STR("t"), o->text}}};
+        dgm_checkpoint_change put_it = {
+            .kind = DGM_CHECKPOINT_PUT,
+            .row = {.thread = DGM_STR("t"), .id = {id, 1}, .checkpoint = {DGM_STR("t"), o->text}}};
         dgm_checkpoint_query q = {.thread = DGM_STR("t"), .id = {id, 1}, .limit = 1};
         dgm_store_change_checkpoints(c->env->store, DGM_STR("graph"), &put_it, on_put, c);
         dgm_store_read_checkpoints(c->env->store, DGM_STR("graph"), &q, on_read, c);

@@ -22,8 +22,9 @@ struct checkpoint {
     struct write *writes; /* by (path, task, idx) */
     size_t n_writes;
     size_t writes_bytes;
-    bool is_stored;     /* false: only its writes */
-    dgm_checkpoint row; /* ns and id are behind it, the other texts in `texts`. Without thread and writes */
+    bool is_stored; /* false: only its writes */
+    dgm_checkpoint
+        row; /* ns and id are behind it, the other texts in `texts`. Without thread and writes */
     char *texts;
     size_t size; /* of this without its writes */
 };
@@ -208,8 +209,8 @@ static void checkpoint_store(struct memory_store *s, struct thread *t, const dgm
     dgm_bytes_ref(c->row.checkpoint.bytes);
     dgm_bytes_ref(c->row.metadata.bytes);
     c->is_stored = true;
-    c->size = sizeof *c + dgm_room(ns) + dgm_room(id) + texts +
-              dgm_value_size(&from->checkpoint) + dgm_value_size(&from->metadata);
+    c->size = sizeof *c + dgm_room(ns) + dgm_room(id) + texts + dgm_value_size(&from->checkpoint) +
+              dgm_value_size(&from->metadata);
     thread_count(s, t, c->size, was);
 }
 
@@ -274,10 +275,11 @@ static dgm_code make_room(struct memory_store *s, const struct thread *t, size_t
         thread_drop(s, first);
     if (s->thread_bytes + more <= DGM_MAX_MEMORY_CHECKPOINT_BYTES)
         return DGM_OK;
-    return dgm_fail(err, DGM_TOO_LARGE, NULL,
-                    "the checkpoints of this thread need more than %zu bytes, the limit of the store "
-                    "memory: : use the store sqlite:PATH",
-                    DGM_MAX_MEMORY_CHECKPOINT_BYTES);
+    return dgm_fail(
+        err, DGM_TOO_LARGE, NULL,
+        "the checkpoints of this thread need more than %zu bytes, the limit of the store "
+        "memory: : use the store sqlite:PATH",
+        DGM_MAX_MEMORY_CHECKPOINT_BYTES);
 }
 
 static void change_put(struct memory_store *s, dgm_job *job)
@@ -424,8 +426,7 @@ struct matches {
 static int found_order(const void *a, const void *b)
 {
     const struct found *x = a, *y = b;
-    int order =
-        checkpoint_order(&x->checkpoint->row, y->checkpoint->row.id, y->checkpoint->row.ns);
+    int order = checkpoint_order(&x->checkpoint->row, y->checkpoint->row.id, y->checkpoint->row.ns);
     return order ? order : dgm_str_order(x->thread->name, y->thread->name);
 }
 

@@ -96,13 +96,13 @@ struct memory_store {
     pthread_mutex_t lock;
     dgm_table tasks, contexts, callers, asked, notes, threads;
     dgm_table taken[N_TAKEN_KEYS];
-    struct task *first_ended, **last_ended; /* in the order they ended */
-    struct note *first_note, **last_note;   /* in the order they were put */
+    struct task *first_ended, **last_ended;     /* in the order they ended */
+    struct note *first_note, **last_note;       /* in the order they were put */
     struct thread *first_thread, **last_thread; /* of graphs, in the order of their last changes */
     size_t thread_bytes;
-    size_t bytes, note_bytes;               /* of records, folded Tasks and calls; of notes */
-    uint64_t order;                         /* of the newest caller's id or call */
-    struct evp_md_ctx_st *sha256;           /* for dgm_content_digest */
+    size_t bytes, note_bytes;     /* of records, folded Tasks and calls; of notes */
+    uint64_t order;               /* of the newest caller's id or call */
+    struct evp_md_ctx_st *sha256; /* for dgm_content_digest */
     dgm_store_stats stats;
 };
 

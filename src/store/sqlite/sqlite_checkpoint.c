@@ -188,9 +188,8 @@ static int change_put(dgm_sql_writer *w, dgm_job *job)
     int rc = touch_thread(w, job->change.agent, c->thread, &thread);
     if (!rc)
         rc = find_checkpoint(w, thread, c->ns, c->id, &was);
-    if (rc ||
-        (job->code = dgm_checkpoint_check_room(c, was.writes, job->change.bytes + was.writes_bytes,
-                                               &job->err)))
+    if (rc || (job->code = dgm_checkpoint_check_room(
+                   c, was.writes, job->change.bytes + was.writes_bytes, &job->err)))
         return rc;
     rc = delete_parts(w, was.number);
     if (!rc)
@@ -222,8 +221,8 @@ static int find_write(dgm_sql_writer *w, int64_t checkpoint, const dgm_checkpoin
     dgm_bind_str(st, 2, write->task);
     sqlite3_bind_int64(st, 3, write->idx);
     if (sqlite3_step(st) == SQLITE_ROW)
-        *ret_found = (struct write){true, (size_t)sqlite3_column_int64(st, 0),
-                                    sqlite3_column_int64(st, 1)};
+        *ret_found =
+            (struct write){true, (size_t)sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1)};
     return sqlite3_reset(st);
 }
 

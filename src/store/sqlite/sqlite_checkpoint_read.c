@@ -9,14 +9,25 @@
 #define BEHIND_ALL "\xff"
 
 /* Columns of the rows. */
-enum { THREAD, NS, ID, PARENT, RUN, VALUE, META = VALUE + 4, NUMBER = META + 4, WRITES, WRITES_BYTES };
+enum {
+    THREAD,
+    NS,
+    ID,
+    PARENT,
+    RUN,
+    VALUE,
+    META = VALUE + 4,
+    NUMBER = META + 4,
+    WRITES,
+    WRITES_BYTES
+};
 
 static void cannot_read(dgm_job *job, dgm_str id)
 {
-    job->code = dgm_fail(
-        &job->err, DGM_INTERNAL, NULL,
-        "the database is damaged: checkpoint %.*s cannot be read: run `dragoman db check`",
-        DGM_P(id));
+    job->code =
+        dgm_fail(&job->err, DGM_INTERNAL, NULL,
+                 "the database is damaged: checkpoint %.*s cannot be read: run `dragoman db check`",
+                 DGM_P(id));
 }
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -66,7 +77,8 @@ static dgm_checkpoint_value read_value(dgm_conn *c, dgm_job *job, sqlite3_stmt *
 
 /* ---- rows -------------------------------------------------------------------------------------------- */
 
-static void read_writes(dgm_conn *c, dgm_job *job, int64_t number, size_t count, dgm_checkpoint *row)
+static void read_writes(dgm_conn *c, dgm_job *job, int64_t number, size_t count,
+                        dgm_checkpoint *row)
 {
     int rc = SQLITE_OK;
     sqlite3_stmt *st = dgm_conn_sql(c, DGM_SQL_WRITES_GET, &rc);
@@ -173,8 +185,7 @@ void dgm_conn_read_checkpoints(dgm_conn *c, dgm_job *job)
             break;
         }
         read_row(c, job, st);
-        bytes += (size_t)(sqlite3_column_int64(st, VALUE + 1) +
-                          sqlite3_column_int64(st, META + 1) +
+        bytes += (size_t)(sqlite3_column_int64(st, VALUE + 1) + sqlite3_column_int64(st, META + 1) +
                           sqlite3_column_int64(st, WRITES_BYTES));
     }
     int rc = sqlite3_reset(st);

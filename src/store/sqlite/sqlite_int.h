@@ -106,7 +106,8 @@
       " ON CONFLICT(thread,ns,id) DO UPDATE SET parent=excluded.parent,run=excluded.run,"                            \
       "type=excluded.type,size=excluded.size,number=excluded.number,body=excluded.body,"                             \
       "meta_type=excluded.meta_type,meta_size=excluded.meta_size,"                                                   \
-      "meta_number=excluded.meta_number,meta_body=excluded.meta_body,is_stored=excluded.is_stored")                  \
+      "meta_number=excluded.meta_number,meta_body=excluded.meta_body,is_stored=excluded.is_"                         \
+      "stored")                                                                                                      \
     X(CHECKPOINT_COUNT, "UPDATE checkpoints SET writes=writes+?2,writes_bytes=writes_bytes+?3"                       \
                         " WHERE n=?1")                                                                               \
     X(CHECKPOINT_DELETE, "DELETE FROM checkpoints WHERE n=?1")                                                       \
@@ -180,19 +181,22 @@
                 "AND name=?4")                                                                                       \
     /* Checkpoints: ids from ?4 to before ?5; ?6, ?7, ?8: the last row of the page before. */                        \
     X(CHECKPOINTS_IN_NS,                                                                                             \
-      "SELECT t.thread,c.ns,c.id,c.parent,c.run,c.type,c.size,c.number,c.body,c.meta_type,c.meta_size,"              \
+      "SELECT "                                                                                                      \
+      "t.thread,c.ns,c.id,c.parent,c.run,c.type,c.size,c.number,c.body,c.meta_type,c.meta_size,"                     \
       "c.meta_number,c.meta_body,c.n,c.writes,c.writes_bytes"                                                        \
       " FROM threads t JOIN checkpoints c ON c.thread=t.n WHERE t.thread=?2 AND t.agent=?1"                          \
       " AND c.ns=?3 AND c.id>=?4 AND c.id<?5 AND c.is_stored=1 ORDER BY c.id DESC LIMIT ?9")                         \
     X(CHECKPOINTS_IN_THREAD,                                                                                         \
-      "SELECT t.thread,c.ns,c.id,c.parent,c.run,c.type,c.size,c.number,c.body,c.meta_type,c.meta_size,"              \
+      "SELECT "                                                                                                      \
+      "t.thread,c.ns,c.id,c.parent,c.run,c.type,c.size,c.number,c.body,c.meta_type,c.meta_size,"                     \
       "c.meta_number,c.meta_body,c.n,c.writes,c.writes_bytes"                                                        \
       " FROM threads t JOIN checkpoints c ON c.thread=t.n WHERE t.thread=?2 AND t.agent=?1"                          \
       " AND c.id>=?4 AND c.id<?5 AND (c.id<>?6 OR c.ns>?7) AND c.is_stored=1"                                        \
       " ORDER BY c.id DESC,c.ns LIMIT ?9")                                                                           \
     /* ?10: any namespace */                                                                                         \
     X(CHECKPOINTS_ALL,                                                                                               \
-      "SELECT t.thread,c.ns,c.id,c.parent,c.run,c.type,c.size,c.number,c.body,c.meta_type,c.meta_size,"              \
+      "SELECT "                                                                                                      \
+      "t.thread,c.ns,c.id,c.parent,c.run,c.type,c.size,c.number,c.body,c.meta_type,c.meta_size,"                     \
       "c.meta_number,c.meta_body,c.n,c.writes,c.writes_bytes"                                                        \
       " FROM checkpoints c JOIN threads t ON t.n=c.thread WHERE t.agent=?1"                                          \
       " AND (?10 OR c.ns=?3) AND c.id>=?4 AND c.id<?5 AND (c.id<>?6 OR (c.ns,t.thread)>(?7,?8))"                     \
@@ -352,10 +356,10 @@ typedef struct dgm_sql_writer {
     dgm_conn conn;
     bool full; /* synchronous is FULL */
     dgm_buf row;
-    int wal_pages;    /* as the last commit left it */
-    int64_t last_n;   /* the last task's number; -1: ask */
+    int wal_pages;      /* as the last commit left it */
+    int64_t last_n;     /* the last task's number; -1: ask */
     int64_t last_value; /* the last number of a value of checkpoints; -1: ask */
-    dgm_known *known; /* the store's */
+    dgm_known *known;   /* the store's */
     dgm_group *groups;
     uint32_t *slots; /* of groups, by hash; 0: free */
     size_t cap_groups, cap_slots;
