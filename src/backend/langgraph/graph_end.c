@@ -302,6 +302,8 @@ const dgm_json *dgm_graph_result_of_state(dgm_arena *a, const dgm_json *state, d
     yyjson_val *all = dgm_json_get(values, DGM_STR("messages")), *m;
     yyjson_val *interrupts = dgm_json_get(state, DGM_STR("interrupts"));
     size_t i, n, first = yyjson_arr_size(all);
+    if (!since.n && first && dgm_graph_role_of(yyjson_arr_get_last(all)) == DGM_GRAPH_AI)
+        first--; /* a run without a message of its own: its answer is the last one */
     yyjson_arr_foreach (all, i, n, m) {
         if (since.n && dgm_str_eq(dgm_json_str_member(m, "id"), since))
             first = i + 1;
