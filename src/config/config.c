@@ -662,6 +662,7 @@ dgm_config *dgm_config_load(const dgm_config_source *s)
     dgm_config *c = dgm_new(a, dgm_config);
     loader l = {.source = s, .config = c, .arena = a, .findings = {.arena = a}};
     c->arena = a;
+    c->watch = s->watch;
     add_file(&l);
     add_options(&l);
     add_profile(&l);

@@ -17,7 +17,8 @@ static int serve(const dgm_cli_line *line)
                                 .store = dgm_cli_get(line, "store"),
                                 .agent = dgm_cli_get(line, "agent"),
                                 .profile = dgm_cli_get(line, "profile"),
-                                .insecure = dgm_cli_get(line, "insecure")};
+                                .insecure = dgm_cli_get(line, "insecure"),
+                                .watch = dgm_cli_get(line, "watch")};
     if (!file && source.file && dgm_cli_get(line, "check"))
         fprintf(stderr, "dragoman: reading ./%s\n", source.file); /* else the banner reports it */
     return dgm_serve(&source, dgm_cli_get(line, "check"), stdout, stderr);
