@@ -137,7 +137,7 @@ static const dgm_json *pending_data(dgm_graph_out *o, const dgm_json *interrupts
     size_t i, n;
     dgm_json_build b = dgm_json_build_start(o->scratch);
     dgm_json_build_object(&b, NULL);
-    dgm_json_build_array(&b, GRAPH_DATA_INTERRUPTS);
+    dgm_json_build_array(&b, DGM_DATA_INTERRUPTS);
     yyjson_arr_foreach (graph_val(interrupts), i, n, it) {
         dgm_json_build_object(&b, NULL);
         dgm_json_build_str(&b, "id", dgm_json_str_member(it, "id"));
