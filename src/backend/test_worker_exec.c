@@ -316,42 +316,43 @@ static void timeout_fails_the_run_only(void **state)
 
 /* ---- faults of the process ------------------------------------------------------------------------------------------------------- */
 
-static void a_lost_run_is_started_again(void **state)
-{
-    static const char *const ways[] = {"1:die", "1:kill", "1:garbage", "1:list", "1:long", "1:close"};
-    (void)state;
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        char text[100];
-        snprintf(text, sizeof text, "part a;%s;2:show isResumed;2:show attempt;1:wait", ways[i]);
-        struct worker_test *t = worker_run(text);
-        assert_int_equal(t->f->state, DGM_STATE_COMPLETED);
-        assert_true(fake_has(&t->f->events, "true"));
-        check_str(t->f->final, "2");
-        assert_true(fake_has(&t->f->notes, "started again (attempt 2)"));
-        worker_close(t);
-    }
-}
-
-static void faults_are_explained_in_the_log(void **state)
+/* Each of them ends the process of the one before. */
+static void a_lost_run_is_started_again_and_explained(void **state)
 {
     static const struct {
-        const char *text, *want;
+        const char *fault, *want;
     } rows[] = {
-        {"1:errors last words;1:die", "it ended with exit status 3"},
-        {"1:kill", "it was killed by signal 9 (Killed)"},
-        {"1:garbage;1:wait", "a line that is not JSON"},
-        {"1:long;1:wait", "longer than the limit worker_line_bytes of 8388608"},
+        {"1:die", "process ended: it ended with exit status 3"},
+        {"1:kill", "process ended: it was killed by signal 9 (Killed)"},
+        {"1:garbage", "a line that is not JSON"},
+        {"1:list", "a line that is not a JSON-RPC message, but an array"},
+        {"1:long", "longer than the limit worker_line_bytes of 8388608"},
         {"1:close", "it has closed its channel"},
-        {"1:unknown", "event of an unknown run \"r999999\" is ignored"},
-        {"1:unknown", "a response to an unknown request is ignored"},
     };
+    struct worker_test *t = worker_open("", "");
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct worker_test *t = worker_run(rows[i].text);
+        char text[100];
+        snprintf(text, sizeof text, "part a;%s;1:wait;again:show attempt", rows[i].fault);
+        fake_new_task(t->f);
+        fake_run(t->f, text);
         assert_int_equal(t->f->state, DGM_STATE_COMPLETED);
+        check_str(t->f->final, "2");
+        assert_true(fake_has(&t->f->notes, "started again (attempt 2)"));
         worker_wait_log(&t->lines, rows[i].want);
-        worker_close(t);
     }
+    worker_close(t);
+}
+
+static void messages_about_unknown_runs_are_ignored_and_logged(void **state)
+{
+    struct worker_test *t = worker_run("unknown;say fine");
+    (void)state;
+    check_str(t->f->final, "fine");
+    assert_true(worker_logged(&t->lines, "event of an unknown run \"r999999\" is ignored"));
+    assert_true(worker_logged(&t->lines, "a response to an unknown request is ignored"));
+    assert_false(worker_logged(&t->lines, "process ended"));
+    worker_close(t);
 }
 
 static void a_message_that_ends_the_process_every_time_fails(void **state)
@@ -390,10 +391,9 @@ static void attempts_count_across_restarts_of_the_server(void **state)
     struct worker_test *t = worker_open("", "");
     (void)state;
     assert_true(dgm_backend_resumes(t->f->backend, t->f->agent));
-    worker_resume(t, "m-1", "show isResumed;journal text;show attempt");
-    assert_true(fake_has(&t->f->events, "true"));
-    check_str(t->f->final, "2");
-    worker_resume(t, "m-1", "show journal;show attempt");
+    worker_resume(t, "m-1", "journal text;again:show attempt");
+    assert_true(fake_has(&t->f->events, "\"2\""));
+    worker_resume(t, "m-1", "show journal;again:show attempt");
     assert_true(fake_has(&t->f->events, "text"));
     check_str(t->f->final, "3");
     worker_resume(t, "m-1", "say x");
@@ -544,8 +544,8 @@ int main(void)
         cmocka_unit_test(an_event_that_is_not_one_fails_the_run_only),
         cmocka_unit_test(an_unknown_status_fails_the_run),
         cmocka_unit_test(timeout_fails_the_run_only),
-        cmocka_unit_test(a_lost_run_is_started_again),
-        cmocka_unit_test(faults_are_explained_in_the_log),
+        cmocka_unit_test(a_lost_run_is_started_again_and_explained),
+        cmocka_unit_test(messages_about_unknown_runs_are_ignored_and_logged),
         cmocka_unit_test(a_message_that_ends_the_process_every_time_fails),
         cmocka_unit_test(with_one_attempt_a_lost_run_fails),
         cmocka_unit_test(attempts_count_across_restarts_of_the_server),
