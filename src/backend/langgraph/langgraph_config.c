@@ -1,5 +1,6 @@
 /* backend/langgraph/langgraph_config.c - the settings of a langgraph agent, and langgraph.json. */
 #include "backend/langgraph/langgraph_int.h"
+#include "backend/worker/worker_checkpoints.h"
 #include "base/limits.h"
 #include "json/build.h"
 
@@ -177,6 +178,7 @@ static dgm_worker_pool *open_pool(const struct langgraph *g, const struct langgr
         .max_runs = (size_t)s->max_runs,
         .one_run_per_thread = true,
         .watch = p->folder.p,
+        .service = dgm_worker_checkpoints(options ? options->checkpoints : NULL),
     };
     return dgm_worker_pool_open(&o);
 }
