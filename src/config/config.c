@@ -145,6 +145,8 @@ static void add_options(loader *l)
     }
     if (l->source->insecure)
         add_option(l, DGM_STR("--insecure"), "insecure", DGM_STR("true"));
+    if (l->source->agents.p)
+        add_option(l, DGM_STR("the command line"), "agents", l->source->agents);
     if (l->source->agent) {
         dgm_str type = option_json(l, DGM_STR("--agent"), l->source->agent);
         if (type.p)

@@ -249,6 +249,7 @@ typedef struct dgm_config_source {
     const char *listen;  /* --listen */
     const char *store;   /* --store */
     const char *agent;   /* --agent TYPE: this one instead of the file's */
+    dgm_str agents;      /* FILE: a JSON list of agents instead of the file's; absent: not given */
     const char *profile; /* --profile */
     bool insecure;       /* --insecure */
     bool watch;          /* --watch */

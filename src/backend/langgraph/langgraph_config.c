@@ -109,7 +109,7 @@ static dgm_code open_project(dgm_arena *a, const struct langgraph_settings *s,
     if (!s->path.n)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "config"),
                         "missing: the langgraph.json of the project, or `path`, a graph");
-    ret->folder = folder.n ? folder : DGM_STR(".");
+    ret->folder = s->program.cwd.n ? dgm_langgraph_path(a, folder, s->program.cwd) : folder.n ? folder : DGM_STR(".");
     ret->name = s->graph.n ? s->graph : DGM_STR("agent");
     ret->spec = dgm_json_make_string(a, s->path);
     ret->env_file = dgm_langgraph_path(a, ret->folder, DGM_STR(".env"));
