@@ -253,6 +253,12 @@ typedef struct dgm_backend {
     const char *about;  /* one line for a person */
     bool can_resume;    /* a run may go on after a restart of the process */
     bool wants_history; /* it reads input.history */
+    /* Its agents have one thread per context, which stores the conversation. Messages that the thread cannot have come as a
+     * transcript (model/conversation.h) in the message. A message to a context without a taskId goes to the only task there
+     * that waits for an answer: as a new task it would discard the question. A messageId that was used in the context
+     * with another content is refused: the thread would replace the stored message. Keys of the request's metadata that
+     * route it (`aion:`) are copied to the task and to messages of the agent. */
+    bool has_threads;
     dgm_reply reply;    /* how its agents answer, unless the configuration says otherwise */
     /* The agent needs to know only that a request to sign in (auth-required) was answered: the content of the answer is
      * neither stored nor passed to the agent (dgm_auth_answer_hidden). */

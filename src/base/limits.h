@@ -254,6 +254,9 @@
  * text is not streamed; the answer has it. */
 #define DGM_MAX_GRAPH_HELD_BYTES ((size_t)256 << 10)
 
+/* "env_file_bytes": langgraph.json, and a project's .env. */
+#define DGM_MAX_ENV_FILE_BYTES ((size_t)1 << 20)
+
 /* "invoke_depth": tasks of this server, each invoked by the one before; against agents that invoke each other for ever. */
 #define DGM_MAX_INVOKE_DEPTH 8
 /* "invoked": agents that one run has invoked and that have not ended; more than any model calls at once. */

@@ -79,7 +79,7 @@ static void emit_chunk(dgm_graph_out *o, struct graph_artifact *x, dgm_part *par
     if (part->kind == DGM_PART_RAW && (append || !last)) {
         dgm_json_build b = dgm_json_build_start(o->scratch);
         dgm_json_build_object(&b, NULL);
-        dgm_json_build_int(&b, "chunk", x->chunks);
+        dgm_json_build_int(&b, DGM_PART_CHUNK, x->chunks);
         dgm_json_build_close(&b);
         part->metadata = dgm_json_build_end(&b);
     }

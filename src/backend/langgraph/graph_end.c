@@ -137,7 +137,7 @@ static const dgm_json *pending_data(dgm_graph_out *o, const dgm_json *interrupts
     size_t i, n;
     dgm_json_build b = dgm_json_build_start(o->scratch);
     dgm_json_build_object(&b, NULL);
-    dgm_json_build_array(&b, GRAPH_DATA_INTERRUPTS);
+    dgm_json_build_array(&b, DGM_DATA_INTERRUPTS);
     yyjson_arr_foreach (graph_val(interrupts), i, n, it) {
         dgm_json_build_object(&b, NULL);
         dgm_json_build_str(&b, "id", dgm_json_str_member(it, "id"));
@@ -302,6 +302,8 @@ const dgm_json *dgm_graph_result_of_state(dgm_arena *a, const dgm_json *state, d
     yyjson_val *all = dgm_json_get(values, DGM_STR("messages")), *m;
     yyjson_val *interrupts = dgm_json_get(state, DGM_STR("interrupts"));
     size_t i, n, first = yyjson_arr_size(all);
+    if (!since.n && first && dgm_graph_role_of(yyjson_arr_get_last(all)) == DGM_GRAPH_AI)
+        first--; /* a run without a message of its own: its answer is the last one */
     yyjson_arr_foreach (all, i, n, m) {
         if (since.n && dgm_str_eq(dgm_json_str_member(m, "id"), since))
             first = i + 1;

@@ -14,7 +14,6 @@
 #include "model/reconcile.h"
 
 #define GRAPH_DELTA_NAME "Stream Delta"
-#define GRAPH_DATA_INTERRUPTS "interrupts"
 #define GRAPH_DATA_NEXT "next"
 
 static inline yyjson_val *graph_val(const dgm_json *v) /* yyjson's readers do not say const */

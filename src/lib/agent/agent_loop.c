@@ -48,8 +48,10 @@ static void log_on_fault(void *user, dgm_str agent, dgm_str task_id, const dgm_r
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)agent;
-    log_on_line(user, dgm_arena_printf(a, "task %.*s: the agent failed: %.*s %.*s", DGM_P(task_id),
-                                       DGM_P(fault->what), DGM_P(fault->detail)));
+    log_on_line(user, dgm_arena_printf(a, "task %.*s: the agent failed: %.*s%s%.*s%s%.*s",
+                                       DGM_P(task_id), DGM_P(fault->what),
+                                       fault->detail.n ? ": " : "", DGM_P(fault->detail),
+                                       fault->output.n ? "\n" : "", DGM_P(fault->output)));
 }
 
 static void log_on_trim_failed(void *user, const dgm_err *why)
