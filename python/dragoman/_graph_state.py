@@ -28,6 +28,12 @@ def interrupts_of(snapshot: Any) -> List[Dict[str, Any]]:
     return list(made.values())
 
 
+def next_of(snapshot: Any) -> List[str]:
+    """The nodes that run next. Nodes whose writes are stored, but not yet applied, count: the thread is not finished, and
+    LangGraph leaves them out."""
+    return list(snapshot.next) or [task.name for task in snapshot.tasks]
+
+
 async def pending_ids(graph: Any, thread: str) -> List[str]:
     return [i["id"] for i in interrupts_of(await graph.compiled.aget_state(graph.config(thread)))]
 
@@ -37,7 +43,7 @@ async def read_state(graph: Any, thread: str, has_values: bool) -> Dict[str, Any
     values = snapshot.values if isinstance(snapshot.values, dict) else _as_dict(snapshot.values)
     messages = values.get("messages")
     ids = [getattr(m, "id", None) or (m.get("id") if isinstance(m, dict) else None) for m in messages] if isinstance(messages, list) else []
-    state: Dict[str, Any] = {"exists": snapshot.created_at is not None, "next": list(snapshot.next), "interrupts": interrupts_of(snapshot),
+    state: Dict[str, Any] = {"exists": snapshot.created_at is not None, "next": next_of(snapshot), "interrupts": interrupts_of(snapshot),
                              "messageIds": [i for i in ids if i][-_MAX_IDS:]}
     if has_values:
         state["values"] = plain(values)

@@ -1,5 +1,6 @@
 """Graphs run in a worker process: what the server sees of them. One process for all tests of a class, runs at the same time."""
 import asyncio
+import importlib.metadata
 import socket
 import time
 import unittest
@@ -48,7 +49,7 @@ class Text(Graphs):
         agents = {a["id"]: a for a in self.worker.described["agents"]}
         self.assertEqual(agents["tokens"], {"id": "tokens", "kind": "graph", "keys": ["messages", "a2a_inbox", "a2a_outbox", "trace"]})
         self.assertEqual(agents["narrow_schemas"]["keys"], ["messages", "a2a_outbox", "trace"])
-        self.assertEqual(self.worker.described["worker"]["langgraph"], "1.2.20")
+        self.assertEqual(self.worker.described["worker"]["langgraph"], importlib.metadata.version("langgraph"))
         self.assertTrue(any("a2a_inbox is in the state, but not in the input schema" in line for line in self.worker.log))
 
     def test_tokens(self):
@@ -82,6 +83,12 @@ class Text(Graphs):
         self.assertEqual([m["type"] for m in run.value["messages"]], ["ai", "tool", "ai"])
         self.assertEqual(run.value["messages"][0]["tool_calls"][0]["name"], "look")
         self.assertEqual(run.value["messages"][1]["tool_call_id"], "call_1")
+
+    def test_no_input_messages(self):
+        """a run whose input has no message returns the messages that it made"""
+        given = user("hi")
+        del given["messages"]
+        self.assertEqual([m["content"] for m in self.run_of("without_model", given).value["messages"]], ["no model"])
 
     def test_silent(self):
         """a run that adds no message has none in the result, also after one that did [R003-21]"""
