@@ -160,6 +160,7 @@ typedef struct dgm_agent_mcp {
 } dgm_agent_mcp;
 
 typedef struct dgm_agent_options {
+    dgm_str id; /* of the agent, as the configuration names it; lives as long as the agent */
     dgm_reply reply;
     bool omit_final_text;    /* final_text: omit */
     bool answer_in_status;   /* answer_source: status: text in a working status is the answer */
@@ -175,6 +176,10 @@ typedef struct dgm_agent_options {
     /* The MCP servers of the configuration. Lives as long as the agent. */
     const dgm_agent_mcp *mcp;
     size_t n_mcp;
+    /* Lines for the operator's log that belong to no run, from any thread: what a worker prints, why it was restarted. May be NULL. */
+    void (*on_log)(void *user, dgm_str agent, bool is_fault, dgm_str line);
+    void *log_user;
+    bool watch; /* serve --watch: long-lived programs are started again when their files change */
 } dgm_agent_options;
 
 /* ---- settings of a type ---------------------------------------------------------------------------------- */
@@ -242,6 +247,13 @@ typedef struct dgm_backend {
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
                      dgm_err *err);
     void (*close)(void *agent);               /* no run is left */
+    /* The loops run, and no message has been sent yet: starts what takes long. From any thread; must not block. May be NULL. */
+    void (*prepare)(void *agent, dgm_loops *loops);
+    /* No run follows: the server ends, or a reload has replaced the agent. Runs may still be at work. wait: the loops stop after
+     * this; blocks until long-lived programs have ended, with a time limit; no run is left. Not from a loop. May be NULL. */
+    void (*retire)(void *agent, bool wait);
+    /* Of types with can_resume whose settings decide: false for an agent that cannot. May be NULL. */
+    bool (*resumes)(void *agent);
     void (*start)(void *agent, dgm_run *run); /* on run->loop; must not block */
     /* On run->loop; may be NULL: then it is ended for it. Not after the run has ended. */
     void (*cancel)(void *agent, dgm_run *run);
@@ -255,6 +267,12 @@ typedef struct dgm_backend {
     /* The card's skills and texts for this type, as members of an A2A 1.0 card (JSON object text). */
     const char *card;
 } dgm_backend;
+
+/* May a run of this agent go on after a restart of the server? */
+static inline bool dgm_backend_resumes(const dgm_backend *b, void *agent)
+{
+    return b->can_resume && (!b->resumes || b->resumes(agent));
+}
 
 /* All of them, NULL-terminated. */
 extern const dgm_backend *const dgm_backends[];
@@ -283,6 +301,8 @@ dgm_code dgm_run_artifact(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_p
 void dgm_run_has_read(dgm_run *run);
 /* For the operator's log. */
 void dgm_run_note(dgm_run *run, const char *fmt, ...) DGM_PRINTF(2, 3);
+/* "00-...": a W3C traceparent that names the task as the trace and the call as the span. */
+dgm_str dgm_run_traceparent(dgm_arena *a, dgm_str task_id, dgm_str call_id);
 /* Reports how the run went wrong: see dgm_run_ops.fault. */
 void dgm_run_report(dgm_run *run, const dgm_run_fault *fault);
 /* The text parts of the caller's message, one after the other; not the transcript. */

@@ -309,3 +309,24 @@
 
 /* "tool_url_bytes": the URL of an http tool with its arguments; servers accept 8 KiB. */
 #define DGM_MAX_TOOL_URL_BYTES ((size_t)8 << 10)
+
+/* "worker_line_bytes": one line of a worker process, in either direction. */
+#define DGM_MAX_WORKER_LINE_BYTES ((size_t)8 << 20)
+/* "worker_waiting": runs and calls of one process that wait for it; and the bytes of their requests. */
+#define DGM_MAX_WORKER_WAITING 1000
+#define DGM_MAX_WORKER_WAITING_BYTES ((size_t)64 << 20)
+/* "worker_requests": of one process that are not answered yet. */
+#define DGM_MAX_WORKER_REQUESTS 1000
+/* "worker_unread_bytes": that a process has not read. Eight lines of the largest size. */
+#define DGM_MAX_WORKER_UNREAD_BYTES ((size_t)64 << 20)
+/* Events of one run that the store is too slow for: with more of them the process is not read for a moment; with
+ * "worker_held_bytes" the run fails. */
+#define DGM_WORKER_PAUSE_BYTES ((size_t)4 << 20)
+#define DGM_MAX_WORKER_HELD_BYTES ((size_t)32 << 20)
+/* "worker_runs": of one process at the same time, the largest value of the setting. */
+#define DGM_MAX_WORKER_RUNS 10000
+/* "worker_log_lines": lines that one process prints in a second and that are logged; and the bytes of a line that a failure repeats. */
+#define DGM_MAX_WORKER_LOG_LINES 200
+#define DGM_MAX_WORKER_TAIL_LINE ((size_t)512)
+/* "watched_folders": of one agent, with serve --watch. */
+#define DGM_MAX_WATCHED_FOLDERS 512

@@ -42,6 +42,7 @@ dgm_code dgm_engine_open(dgm_engine *e, const dgm_config *c, const dgm_engine_ob
 {
     dgm_code rc;
     e->agents = dgm_agents_new(observer->on_mcp_log, observer->user);
+    dgm_agents_set_log(e->agents, observer->on_agent_log, observer->user);
     if ((rc = dgm_config_make_state_folder(c, err)) ||
         (rc = dgm_store_open(c->store.p, &e->store, err)) ||
         (rc = dgm_loops_new((size_t)c->loops, &e->loops, err)) ||
@@ -76,6 +77,7 @@ dgm_code dgm_engine_recover(dgm_engine *e, dgm_err *err)
 {
     struct engine_recovery r = {.core = e->core};
     sem_init(&r.done, 0, 0);
+    dgm_agents_prepare(e->agents, NULL, e->loops);
     dgm_loop_post(dgm_loops_at(e->loops, 0), engine_recover_on_loop, &r);
     while (sem_wait(&r.done) != 0) /* a signal */
         continue;
@@ -88,6 +90,7 @@ dgm_code dgm_engine_recover(dgm_engine *e, dgm_err *err)
 void dgm_engine_stop(dgm_engine *e)
 {
     if (e->loops) {
+        dgm_agents_retire(e->agents);
         dgm_agents_close_mcp(e->agents);
         dgm_loops_stop(e->loops);
     }

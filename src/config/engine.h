@@ -24,6 +24,7 @@ typedef struct dgm_engine_observer {
     void (*on_fault)(void *user, dgm_str agent, dgm_str task_id, const dgm_run_fault *fault);
     void (*on_trim_failed)(void *user, const dgm_err *why);
     void (*on_mcp_log)(void *user, dgm_str line);
+    void (*on_agent_log)(void *user, dgm_str agent, bool is_fault, dgm_str line);
     void *user;
 } dgm_engine_observer;
 
@@ -32,7 +33,8 @@ dgm_core_limits dgm_engine_limits(const dgm_config *c);
 /* *e is zeros. On an error too it is stopped and freed as always. No thread of the loops runs yet. */
 dgm_code dgm_engine_open(dgm_engine *e, const dgm_config *c, const dgm_engine_observer *observer,
                          dgm_err *err);
-/* Settles what a crash left unfinished; blocks until that is done. The loops have been started. */
+/* Starts the long-lived programs of agents, then settles what a crash left unfinished; blocks until that is done. The loops have
+ * been started. */
 dgm_code dgm_engine_recover(dgm_engine *e, dgm_err *err);
 /* Stops the threads and closes the store. Callbacks that were on their way have been called when it returns. */
 void dgm_engine_stop(dgm_engine *e);

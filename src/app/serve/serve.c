@@ -88,6 +88,13 @@ static void on_mcp_log(void *user, dgm_str line)
     dgm_logger_says(s->logger, DGM_LOG_INFO, "MCP", {"line", line, 0});
 }
 
+static void on_agent_log(void *user, dgm_str agent, bool is_fault, dgm_str line)
+{
+    struct server *s = user;
+    dgm_logger_says(s->logger, is_fault ? DGM_LOG_WARN : DGM_LOG_INFO, "agent",
+                    {"agent", agent, 0}, {"note", line, 0});
+}
+
 /* ---- putting together ---------------------------------------------------------------------------------------- */
 
 static void warn_if_others_can_read(struct server *s, dgm_str store)
@@ -116,6 +123,7 @@ static dgm_code serve_start(struct server *s, dgm_err *err)
                                     .on_fault = on_agent_fault,
                                     .on_trim_failed = on_trim_failed,
                                     .on_mcp_log = on_mcp_log,
+                                    .on_agent_log = on_agent_log,
                                     .user = s};
     s->logger = dgm_logger_new(STDERR_FILENO, c->log_level, c->log_format);
     if ((rc = dgm_engine_open(&s->engine, c, &observer, err)))
@@ -328,6 +336,7 @@ static void reload(struct server *s)
         dgm_config_free(c);
         return;
     }
+    dgm_agents_prepare(s->engine.agents, c, s->engine.loops);
     dgm_core_limits limits = dgm_engine_limits(c);
     dgm_core_set_limits(s->engine.core, &limits);
     dgm_core_keep_for(s->engine.core, c->retention_hours * 3600 * 1000,

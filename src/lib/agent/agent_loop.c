@@ -27,6 +27,13 @@ static void log_on_line(void *user, dgm_str line)
         loop->on_log(loop->log_user, line);
 }
 
+static void log_on_agent_line(void *user, dgm_str agent, bool is_fault, dgm_str line)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    (void)is_fault;
+    log_on_line(user, dgm_arena_printf(a, "agent %.*s: %.*s", DGM_P(agent), DGM_P(line)));
+}
+
 static void log_on_warning(void *user, dgm_str task_id, const char *rule, const dgm_err *what)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -119,6 +126,7 @@ static dgm_code loop_open(dgm_agent_loop *loop, const dgm_config *c, dgm_err *er
                                     .on_fault = log_on_fault,
                                     .on_trim_failed = log_on_trim_failed,
                                     .on_mcp_log = log_on_line,
+                                    .on_agent_log = log_on_agent_line,
                                     .user = loop};
     dgm_code rc;
     if ((rc = dgm_engine_open(&loop->engine, c, &observer, err)) ||
