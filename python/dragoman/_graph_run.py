@@ -9,7 +9,7 @@ import asyncio
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from . import _rpc
-from ._graph_state import interrupts_of, next_of, pending_ids
+from ._graph_state import apply_input, interrupts_of, next_of, pending_ids
 from ._messages import flat_message, message_type
 from ._plain import plain, plain_outbox
 from ._rpc import RpcError
@@ -164,8 +164,10 @@ class GraphRun:
         unknown = [i for i in resume if i not in pending]
         if unknown:
             raise RpcError(_rpc.INVALID_PARAMS, f"interrupt {unknown[0]} is not pending on this thread; pending: {', '.join(pending) or 'none'}")
+        if made:
+            await apply_input(self.graph, self.run.thread, made)
         from langgraph.types import Command
-        return Command(resume=resume, update=made or None)
+        return Command(resume=resume)
 
     # ---- output ----
 

@@ -155,6 +155,17 @@ class Measured(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([m.content for m in of(found, "values")[0]["messages"]], ["hi", "new"])
         self.assertEqual(of(found, "values")[-1]["trace"], ["yes new None"])
 
+    async def test_second_answer(self):
+        """measured: a second Command(resume, update) for one node fails, because the first update is a write of its checkpoint"""
+        def node(state):
+            return {"trace": [interrupt("a") + interrupt("b")]}
+        graph = line(node)
+        await parts(graph, {"messages": []})
+        with self.assertRaisesRegex(InvalidUpdateError, "Can receive only one value per step"):
+            for text in "xy":
+                key = (await graph.aget_state(config())).interrupts[0].id
+                await parts(graph, Command(resume={key: text}, update={"a2a_outbox": text}))
+
     async def test_input(self):
         """measured: unknown keys of the input vanish, an empty input runs the graph, null continues or does nothing"""
         graph = line(say("a"))

@@ -51,6 +51,23 @@ class Killed(unittest.TestCase):
             self.assertEqual((result["status"], result["messages"][-1]["content"]), ("completed", "Hi Bob"))
             self.assertEqual(worker.state("asks", "t", values=True)["values"]["trace"], ["post"])
 
+    def test_resumed(self):
+        """in the middle of a resumed node: the interrupt is still reported, and the same resume finishes it"""
+        with self.worker("resumed_slowly") as worker:
+            asked = worker.run("resumed_slowly", "t", "hi").value["interrupts"]
+            given = user("answer")
+            run = worker.start("resumed_slowly", "t", given, resume={asked[0]["id"]: self.marks})
+            run.wait_for(lambda r: r.of("custom"))
+            worker.kill()
+        with open(self.marks + ".go", "w", encoding="utf-8"):
+            pass
+        with self.worker("resumed_slowly") as worker:
+            self.assertEqual(worker.state("resumed_slowly", "t")["interrupts"], asked)
+            result = worker.run("resumed_slowly", "t", given, resume={asked[0]["id"]: self.marks}).value
+            self.assertEqual((result["status"], [m["content"] for m in result["messages"]]), ("completed", ["waited"]))
+            self.assertEqual(self.marked(), ["asked", "asked"])
+            self.assertEqual(worker.state("resumed_slowly", "t", values=True)["values"]["trace"], ["post"])
+
     def test_stream(self):
         """in the middle of a stream: the thread is at the streaming node, and continues there"""
         with self.worker("slow_stream") as worker:
