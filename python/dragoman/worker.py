@@ -23,6 +23,7 @@ from ._rpc import Connection, RpcError
 
 PROTOCOL_VERSION = 1
 MAX_RUNS = 64
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _CLOSE_SECONDS = 1.0  # for runs that are aborted when the server has closed the connection
 
 
@@ -240,7 +241,11 @@ class LoadError(Exception):
 
 
 def _traceback_of(error: BaseException) -> str:
-    return "".join(traceback.format_exception(type(error), error, error.__traceback__))[-64000:]
+    """Without the frames of this package and of the import machinery above the code of the agent."""
+    start = error.__traceback__
+    while start is not None and start.tb_frame.f_code.co_filename.startswith((_HERE, "<frozen importlib")):
+        start = start.tb_next
+    return "".join(traceback.format_exception(type(error), error, start))[-64000:]
 
 
 class Output(io.TextIOBase):

@@ -9,11 +9,16 @@
 
 #include "config/agents.h"
 
+#include <semaphore.h>
+
 typedef struct dgm_engine {
     dgm_store *store;
     dgm_loops *loops;
     dgm_agents *agents;
     dgm_core *core;
+    bool is_running; /* tasks may run */
+    bool is_drained; /* dgm_engine_drain() or dgm_engine_suspend() was called */
+    sem_t suspended;
 } dgm_engine;
 
 /* What the owner of an engine wants to be called for: the same members of dgm_core_options, and lines of MCP servers. Each may
@@ -36,7 +41,11 @@ dgm_code dgm_engine_open(dgm_engine *e, const dgm_config *c, const dgm_engine_ob
 /* Starts the long-lived programs of agents, then settles what a crash left unfinished; blocks until that is done. The loops have
  * been started. */
 dgm_code dgm_engine_recover(dgm_engine *e, dgm_err *err);
-/* Stops the threads and closes the store. Callbacks that were on their way have been called when it returns. */
+/* dgm_core_drain(). Once. */
+void dgm_engine_drain(dgm_engine *e, uint64_t ms, dgm_loop_fn on_drained, void *arg);
+/* Drains without a delay and blocks until that is done, at most 10 s. */
+void dgm_engine_suspend(dgm_engine *e);
+/* Stops the threads and closes the store; suspends tasks that still run. Callbacks that were on their way have been called when it returns. */
 void dgm_engine_stop(dgm_engine *e);
 /* After dgm_engine_stop(), when no caller of the core is left. */
 void dgm_engine_free(dgm_engine *e);

@@ -4,25 +4,37 @@
  * The agent runs as it does in a server, with its worker process, on the loop of libdragoman-agent. Lines of standard input
  * are answers to its questions, and without TEXT messages of the conversation.
  */
+#define _GNU_SOURCE /* memmem */
 #include "app/client/client_int.h"
 #include "base/limits.h"
 #include "config/agent_file.h"
 
 #include <dragoman/agent.h>
 
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 struct attempt {
     dgm_agent_loop *loop;
     show show;
+    pthread_mutex_t lock; /* of notes */
+    dgm_buf notes;        /* lines about the worker process */
     char line[64 << 10]; /* the last one that was typed */
 };
 
+/* Lines about the worker process are of interest only if the agent fails. Called from other threads. */
 static void try_on_log(void *user, dgm_str line)
 {
-    (void)user;
-    fprintf(stderr, "%.*s\n", DGM_P(line));
+    struct attempt *t = user;
+    pthread_mutex_lock(&t->lock);
+    if (memmem(line.p, line.n, ": worker: ", 10)) {
+        dgm_buf_add_str(&t->notes, line);
+        dgm_buf_add_char(&t->notes, '\n');
+    } else {
+        fprintf(stderr, "%.*s\n", DGM_P(line));
+    }
+    pthread_mutex_unlock(&t->lock);
 }
 
 static bool try_on_event(void *arg, const dgm_agent_event *e)
@@ -107,7 +119,7 @@ static dgm_str words_of(const dgm_cli_line *line, dgm_buf *b)
 
 static int try_run(struct attempt *t, const dgm_cli_line *line, dgm_str config)
 {
-    dgm_agent_loop_options o = {.size = sizeof o, .config = config, .on_log = try_on_log};
+    dgm_agent_loop_options o = {.size = sizeof o, .config = config, .on_log = try_on_log, .log_user = t};
     dgm_err err = {0};
     dgm_buf text;
     int status = DGM_CLI_OK;
@@ -121,12 +133,14 @@ static int try_run(struct attempt *t, const dgm_cli_line *line, dgm_str config)
     status = try_converse(t, line->n_args > 1, status);
     dgm_buf_done(&text);
     dgm_agent_loop_free(t->loop);
+    if (status != DGM_CLI_OK)
+        fprintf(stderr, "%.*s", DGM_P(dgm_buf_str(&t->notes)));
     return status;
 }
 
 int dgm_client_try(const dgm_cli_line *line)
 {
-    static struct attempt attempt; /* too large for some stacks */
+    static struct attempt attempt = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* too large for some stacks */
     dgm_err err = {0};
     dgm_buf config;
     int status;
@@ -138,9 +152,11 @@ int dgm_client_try(const dgm_cli_line *line)
         return DGM_CLI_FAILED;
     }
     dgm_buf_add_char(&config, '}');
+    dgm_buf_init(&attempt.notes, DGM_MAX_RECORD_BYTES);
     dgm_show_init(&attempt.show, dgm_cli_get(line, "json"));
     status = try_run(&attempt, line, dgm_buf_str(&config));
     dgm_show_done(&attempt.show);
+    dgm_buf_done(&attempt.notes);
     dgm_buf_done(&config);
     return status;
 }

@@ -108,6 +108,17 @@ static void warn_if_others_can_read(struct server *s, dgm_str store)
                     "other users can read the database: run chmod o= on it", {"store", store, 0});
 }
 
+static dgm_code serve_listen(struct server *s, dgm_err *err)
+{
+    dgm_code rc = dgm_http_server_listen(s->http, err);
+    size_t n = rc ? strlen(err->msg) : 0;
+    if (rc)
+        snprintf(err->msg + n, sizeof err->msg - n, "%s",
+                 strstr(err->msg, strerror(EMFILE)) ? ": raise the limit (ulimit -n)"
+                                                    : " (--listen 127.0.0.1:0 uses a free port)");
+    return rc;
+}
+
 static dgm_code serve_start(struct server *s, dgm_err *err)
 {
     dgm_config *c = s->config;
@@ -139,15 +150,10 @@ static dgm_code serve_start(struct server *s, dgm_err *err)
         (rc = dgm_router_use(s->router, c, err)))
         return rc;
     s->config = NULL;
-    if ((rc = dgm_loops_start(s->engine.loops, err)) || (rc = dgm_engine_recover(&s->engine, err)))
+    /* recovery continues tasks: a server that cannot be reached must not do that */
+    if ((rc = serve_listen(s, err)) || (rc = dgm_loops_start(s->engine.loops, err)) ||
+        (rc = dgm_engine_recover(&s->engine, err)) || (rc = dgm_http_server_start(s->http, err)))
         return rc;
-    if ((rc = dgm_http_server_start(s->http, err))) {
-        size_t n = strlen(err->msg);
-        snprintf(err->msg + n, sizeof err->msg - n, "%s",
-                 strstr(err->msg, strerror(EMFILE)) ? ": raise the limit (ulimit -n)"
-                                                    : " (--listen 127.0.0.1:0 uses a free port)");
-        return rc;
-    }
     dgm_router_set_reason(s->router, NULL);
     return DGM_OK;
 }
@@ -188,7 +194,7 @@ static void drain(struct server *s, const sigset_t *signals)
     dgm_router_set_reason(s->router, "it is shutting down");
     s->undrained = 2;
     dgm_http_server_drain(s->http, ms, on_drained, s);
-    dgm_core_drain(s->engine.core, ms, on_drained, s);
+    dgm_engine_drain(&s->engine, ms, on_drained, s);
     while (s->undrained > 0 && now_ms() < until) {
         int sig = sigtimedwait(signals, NULL, &a_moment);
         if (sig == SIGUSR1)
