@@ -15,7 +15,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "model/checkpoint.h"
 #include "model/names.h"
+#include "model/owner.h"
 #include "net/address.h"
 #include "net/loop.h"
 #include "json/json.h"
@@ -159,6 +161,19 @@ typedef struct dgm_agent_mcp {
     struct dgm_mcp *server; /* mcp/mcp.h; NULL: the configuration is only checked */
 } dgm_agent_mcp;
 
+/*
+ * The checkpoints of one agent, in the server's store. A call is made on a loop, copies what it is passed (bytes are
+ * referenced) and answers once with a callback on that loop, later, also if the caller is no longer interested. A read
+ * sees the changes of the same thread that were called before it. A change is on the disk when its callback comes with
+ * DGM_OK. Values and names above their limits (base/limits.h) are refused with DGM_TOO_LARGE.
+ */
+typedef struct dgm_agent_checkpoints {
+    void (*read)(const struct dgm_agent_checkpoints *c, const dgm_checkpoint_query *query,
+                 dgm_checkpoints_got got, void *arg);
+    void (*change)(const struct dgm_agent_checkpoints *c, const dgm_checkpoint_change *change,
+                   dgm_store_done done, void *arg); /* done: may be NULL */
+} dgm_agent_checkpoints;
+
 typedef struct dgm_agent_options {
     dgm_str id; /* of the agent, as the configuration names it; lives as long as the agent */
     dgm_reply reply;
@@ -176,6 +191,8 @@ typedef struct dgm_agent_options {
     /* The MCP servers of the configuration. Lives as long as the agent. */
     const dgm_agent_mcp *mcp;
     size_t n_mcp;
+    /* Lives as long as the agent. NULL: the configuration is only checked, or there is no store. */
+    const dgm_agent_checkpoints *checkpoints;
     /* Lines for the operator's log that belong to no run, from any thread: what a worker prints, why it was restarted. May be NULL. */
     void (*on_log)(void *user, dgm_str agent, bool is_fault, dgm_str line);
     void *log_user;
@@ -236,6 +253,12 @@ typedef struct dgm_backend {
     const char *about;  /* one line for a person */
     bool can_resume;    /* a run may go on after a restart of the process */
     bool wants_history; /* it reads input.history */
+    /* Its agents have one thread per context, which stores the conversation. Messages that the thread cannot have come as a
+     * transcript (model/conversation.h) in the message. A message to a context without a taskId goes to the only task there
+     * that waits for an answer: as a new task it would discard the question. A messageId that was used in the context
+     * with another content is refused: the thread would replace the stored message. Keys of the request's metadata that
+     * route it (`aion:`) are copied to the task and to messages of the agent. */
+    bool has_threads;
     dgm_reply reply;    /* how its agents answer, unless the configuration says otherwise */
     /* The agent needs to know only that a request to sign in (auth-required) was answered: the content of the answer is
      * neither stored nor passed to the agent (dgm_auth_answer_hidden). */

@@ -75,7 +75,7 @@ dgm_code dgm_settings_read(const dgm_json *config, const dgm_setting *rows, void
 /* ---- the types ------------------------------------------------------------------------------------------ */
 
 extern const dgm_backend dgm_backend_hello, dgm_backend_demo, dgm_backend_bench, dgm_backend_tck,
-    dgm_backend_exec, dgm_backend_a2a, dgm_backend_http, dgm_backend_llm;
+    dgm_backend_exec, dgm_backend_a2a, dgm_backend_http, dgm_backend_llm, dgm_backend_langgraph;
 
 /* Does text begin with this word, whatever its case? ret_rest: what follows, without spaces. */
 bool dgm_text_command(dgm_str text, const char *word, dgm_str *ret_rest);

@@ -140,6 +140,36 @@
 #define DGM_MAX_MEMORY_NOTES 100000
 #define DGM_MAX_MEMORY_NOTE_BYTES ((size_t)64 << 20)
 
+/* "checkpoint_bytes": one value of a checkpoint of a graph, or of a write. States with documents in them reach some MiB. */
+#define DGM_MAX_CHECKPOINT_BYTES ((size_t)64 << 20)
+
+/* "checkpoint_total_bytes": the values of one checkpoint and its writes together: they are read at once. */
+#define DGM_MAX_CHECKPOINT_TOTAL_BYTES ((size_t)256 << 20)
+
+/* "checkpoint_writes": the writes of one checkpoint. Graphs with some thousand parallel tasks exist. */
+#define DGM_MAX_CHECKPOINT_WRITES 10000
+
+/* "checkpoint_name_bytes": a thread, a namespace (it names the path of nested subgraphs), an id, a channel, a run, the type
+ * of a value. */
+#define DGM_MAX_CHECKPOINT_NAME_BYTES 1024
+
+/* "checkpoint_names": threads or runs in one request; rows in one page. */
+#define DGM_MAX_CHECKPOINT_NAMES 1000
+#define DGM_MAX_CHECKPOINT_PAGE 100
+
+/* Blobs that a worker process writes at the same time, for values above its line; each has the limit checkpoint_bytes.
+ * Of those that it reads: how many, and their bytes together, until it closes them. */
+#define DGM_MAX_WORKER_BLOBS 8
+#define DGM_MAX_WORKER_READ_BLOBS 20000
+#define DGM_MAX_WORKER_READ_BYTES ((size_t)512 << 20)
+
+/* Threads that a worker process may use: those of its last requests. */
+#define DGM_MAX_WORKER_THREADS 65536
+
+/* What the store memory: holds of checkpoints before it deletes the threads that were changed first. */
+#define DGM_MAX_MEMORY_THREADS 100000
+#define DGM_MAX_MEMORY_CHECKPOINT_BYTES ((size_t)256 << 20)
+
 /* A page of a list ends when its folded Tasks have this size, after one row at least. */
 #define DGM_MAX_STORE_PAGE_BYTES ((size_t)16 << 20)
 
@@ -216,6 +246,16 @@
 
 /* "run_note_bytes": a text that an agent stores for later runs: the state of an agent loop has the whole conversation. */
 #define DGM_MAX_RUN_NOTE_BYTES ((size_t)16 << 20)
+
+/* "graph_calls": calls of models in one run of a LangGraph graph whose text may still come. Graphs that fan out have some tens
+ * of parallel branches. */
+#define DGM_MAX_GRAPH_CALLS 256
+/* "graph_held_bytes": text of parallel calls of models in one run that waits until the call before is complete. Behind it,
+ * text is not streamed; the answer has it. */
+#define DGM_MAX_GRAPH_HELD_BYTES ((size_t)256 << 10)
+
+/* "env_file_bytes": langgraph.json, and a project's .env. */
+#define DGM_MAX_ENV_FILE_BYTES ((size_t)1 << 20)
 
 /* "invoke_depth": tasks of this server, each invoked by the one before; against agents that invoke each other for ever. */
 #define DGM_MAX_INVOKE_DEPTH 8

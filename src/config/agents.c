@@ -1,5 +1,6 @@
 /* config/agents.c - the list of opened agents. */
 #include "config/agents.h"
+#include "config/agent_checkpoints.h"
 #include "config/mcp_servers.h"
 
 #include <stdlib.h>
@@ -27,6 +28,7 @@ struct dgm_agents {
     void *log_user;
     void (*on_agent_log)(void *user, dgm_str agent, bool is_fault, dgm_str line);
     void *agent_log_user;
+    dgm_store *store; /* for checkpoints of graphs; NULL: none */
 };
 
 dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user)
@@ -44,6 +46,11 @@ void dgm_agents_set_log(dgm_agents *s,
 {
     s->on_agent_log = on_agent_log;
     s->agent_log_user = user;
+}
+
+void dgm_agents_set_store(dgm_agents *s, dgm_store *store)
+{
+    s->store = store;
 }
 
 static bool has_agent(const dgm_config *c, dgm_str id)
@@ -156,7 +163,8 @@ dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_agent_options 
                                  .n_mcp = server->n_mcp,
                                  .on_log = server->on_log,
                                  .log_user = server->log_user,
-                                 .watch = server->watch};
+                                 .watch = server->watch,
+                                 .checkpoints = server->checkpoints};
     return backend->open(a->settings, &options, ret_agent, err);
 }
 
@@ -253,6 +261,8 @@ static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, const 
     server.n_mcp = s->n_mcp;
     server.on_log = s->on_agent_log;
     server.log_user = s->agent_log_user;
+    if (s->store)
+        server.checkpoints = dgm_agent_checkpoints_new(o->arena, s->store, o->core.id);
     copy.id = o->core.id;
     copy.folder = dgm_arena_dup(o->arena, a->folder);
     rc = dgm_agents_open_one(&copy, &server, o->core.backend, &o->core.agent, err);

@@ -18,6 +18,8 @@ dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user)
 void dgm_agents_set_log(dgm_agents *s,
                         void (*on_agent_log)(void *user, dgm_str agent, bool is_fault, dgm_str line),
                         void *user);
+/* Where the checkpoints of graphs are stored; open until no agent calls it any more. Before dgm_agents_open. */
+void dgm_agents_set_store(dgm_agents *s, dgm_store *store);
 /* Starts the long-lived programs of agents that are new, and ends those of agents that were replaced, or that c (may be
  * NULL) does not have. The loops run. From one thread. */
 void dgm_agents_prepare(dgm_agents *s, const dgm_config *c, dgm_loops *loops);

@@ -47,8 +47,10 @@ dgm_code dgm_engine_open(dgm_engine *e, const dgm_config *c, const dgm_engine_ob
     e->agents = dgm_agents_new(observer->on_mcp_log, observer->user);
     dgm_agents_set_log(e->agents, observer->on_agent_log, observer->user);
     if ((rc = dgm_config_make_state_folder(c, err)) ||
-        (rc = dgm_store_open(c->store.p, &e->store, err)) ||
-        (rc = dgm_loops_new((size_t)c->loops, &e->loops, err)) ||
+        (rc = dgm_store_open(c->store.p, &e->store, err)))
+        return rc;
+    dgm_agents_set_store(e->agents, e->store);
+    if ((rc = dgm_loops_new((size_t)c->loops, &e->loops, err)) ||
         (rc = dgm_agents_open(e->agents, c, NULL, err)))
         return rc;
     return engine_make_core(e, c, observer, err);

@@ -7,17 +7,20 @@
 #include "cli.h"
 #include "config/agent_file.h"
 #include "config/config.h"
+#include "config/langgraph_file.h"
 
 #include <string.h>
 
-/* `dragoman serve agent.py`: this agent instead of those of the configuration. */
-static int serve_agent_file(const dgm_cli_line *line, dgm_config_source *source)
+/* `dragoman serve agent.py` and `--langgraph FILE`: these agents instead of those of the configuration. */
+static int serve_files(const dgm_cli_line *line, dgm_config_source *source)
 {
     dgm_err err = {0};
     dgm_buf agents;
     int status = DGM_CLI_FAILED;
     dgm_buf_init(&agents, SIZE_MAX);
-    if (dgm_agent_file_put_agents(&agents, line->args[0], &err)) {
+    const char *graphs = dgm_cli_get(line, "langgraph");
+    if (graphs ? dgm_langgraph_file_put_agents(&agents, graphs, &err)
+               : dgm_agent_file_put_agents(&agents, line->args[0], &err)) {
         dgm_cli_complain("%s", err.msg);
     } else {
         source->agents = dgm_buf_str(&agents);
@@ -39,9 +42,9 @@ static int serve(const dgm_cli_line *line)
                                 .watch = dgm_cli_get(line, "watch")};
     if (!file && source.file && dgm_cli_get(line, "check"))
         fprintf(stderr, "dragoman: reading ./%s\n", source.file); /* else the banner reports it */
-    if (!line->n_args)
+    if (!line->n_args && !dgm_cli_get(line, "langgraph"))
         return dgm_serve(&source, dgm_cli_get(line, "check"), stdout, stderr);
-    return serve_agent_file(line, &source);
+    return serve_files(line, &source);
 }
 
 static int schema(const dgm_cli_line *line)

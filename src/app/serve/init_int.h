@@ -26,4 +26,5 @@
     "# - {token_env: ANN_TOKEN, principal: ann}\n"                                                 \
     "\n"
 
-extern const dgm_init_file dgm_init_python_files[]; /* init_python.c */
+extern const dgm_init_file dgm_init_python_files[];    /* init_python.c */
+extern const dgm_init_file dgm_init_langgraph_files[]; /* init_langgraph.c */
