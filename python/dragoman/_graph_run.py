@@ -9,7 +9,7 @@ import asyncio
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from . import _rpc
-from ._graph_state import interrupts_of, pending_ids
+from ._graph_state import apply_input, interrupts_of, next_of, pending_ids
 from ._messages import flat_message, message_type
 from ._plain import plain, plain_outbox
 from ._rpc import RpcError
@@ -86,7 +86,8 @@ class GraphRun:
         self.graph, self.run, self.params = graph, run, run.params
         self.events = Events(run)
         self.is_continued = self.params.get("input") is None and not self.params.get("resume")
-        self._old: Optional[Set[Any]] = None  # messages that were there before
+        self._old: Set[Any] = set()  # messages that were there before
+        self._has_old = False
         self._values: Dict[str, Any] = {}  # the newest state
         self._wrote_outbox = False
         self._forward = set(self.params.get("forward") or ())
@@ -163,8 +164,10 @@ class GraphRun:
         unknown = [i for i in resume if i not in pending]
         if unknown:
             raise RpcError(_rpc.INVALID_PARAMS, f"interrupt {unknown[0]} is not pending on this thread; pending: {', '.join(pending) or 'none'}")
+        if made:
+            await apply_input(self.graph, self.run.thread, made)
         from langgraph.types import Command
-        return Command(resume=resume, update=made or None)
+        return Command(resume=resume)
 
     # ---- output ----
 
@@ -197,8 +200,9 @@ class GraphRun:
         if not isinstance(data, dict):
             return
         self._values = {k: v for k, v in data.items() if k != _INTERRUPT}
-        if self._old is None:
+        if not self._has_old:
             self._old = self._old_messages()
+            self._has_old = bool(self._old) or not self.is_continued  # a continued run may start without its input
             if self.is_continued and self._values.get("a2a_outbox") is not None:
                 self._wrote_outbox = True  # by a node that finished before the crash: the input of the turn had cleared it
         if "values" in self._forward:
@@ -218,12 +222,11 @@ class GraphRun:
 
     async def _result(self, config: Dict[str, Any], is_drained: bool) -> Dict[str, Any]:
         snapshot = await self.graph.compiled.aget_state(config)
-        interrupts, following = interrupts_of(snapshot), list(snapshot.next)
+        interrupts, following = interrupts_of(snapshot), next_of(snapshot)
         status = "interrupted" if interrupts or following else "completed"
-        old = self._old or set()
         result: Dict[str, Any] = {
             "status": "drained" if is_drained else status, "interrupts": interrupts, "next": following,
-            "messages": [_flat(m) for m in self._messages() if _identity(m) not in old],
+            "messages": [_flat(m) for m in self._messages() if _identity(m) not in self._old],
             "hasOutbox": self._wrote_outbox, "outbox": plain_outbox(self._values.get("a2a_outbox")) if self._wrote_outbox else None}
         if "values" in self._forward:
             result["values"] = plain(self._values)

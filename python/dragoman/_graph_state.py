@@ -1,12 +1,14 @@
-"""Reads the state of a thread, and changes its messages without running a node.
+"""Reads the state of a thread, and changes its values without running a node.
 
 `update_state` of LangGraph runs the writers of a node, so it may choose the next nodes again; after two parallel last nodes it
-refuses ("Ambiguous update"). Here the newest checkpoint is changed in place: only the value of `messages` and its version. What
-runs next, pending writes and the ids of interrupts depend on the checkpoint's id, and stay as they are.
+refuses ("Ambiguous update"). `Command(resume=..., update=...)` stores its update as writes of the checkpoint: the second answer to one
+node, or the same answer again after a crash, then fails ("Can receive only one value per step"). Here the newest checkpoint is
+changed in place: only values and their versions. What runs next, pending writes and the ids of interrupts depend on the
+checkpoint's id, and stay as they are.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping
 
 from . import _rpc
 from ._messages import message_type, text_of
@@ -28,6 +30,12 @@ def interrupts_of(snapshot: Any) -> List[Dict[str, Any]]:
     return list(made.values())
 
 
+def next_of(snapshot: Any) -> List[str]:
+    """The nodes that run next. Nodes whose writes are stored, but not yet applied, count: the thread is not finished, and
+    LangGraph leaves them out."""
+    return list(snapshot.next) or [task.name for task in snapshot.tasks]
+
+
 async def pending_ids(graph: Any, thread: str) -> List[str]:
     return [i["id"] for i in interrupts_of(await graph.compiled.aget_state(graph.config(thread)))]
 
@@ -37,7 +45,7 @@ async def read_state(graph: Any, thread: str, has_values: bool) -> Dict[str, Any
     values = snapshot.values if isinstance(snapshot.values, dict) else _as_dict(snapshot.values)
     messages = values.get("messages")
     ids = [getattr(m, "id", None) or (m.get("id") if isinstance(m, dict) else None) for m in messages] if isinstance(messages, list) else []
-    state: Dict[str, Any] = {"exists": snapshot.created_at is not None, "next": list(snapshot.next), "interrupts": interrupts_of(snapshot),
+    state: Dict[str, Any] = {"exists": snapshot.created_at is not None, "next": next_of(snapshot), "interrupts": interrupts_of(snapshot),
                              "messageIds": [i for i in ids if i][-_MAX_IDS:]}
     if has_values:
         state["values"] = plain(values)
@@ -50,7 +58,7 @@ def _as_dict(values: Any) -> Dict[str, Any]:
     return {n: getattr(values, n, None) for n in names}
 
 
-# ---- messages ---------------------------------------------------------------------------------------
+# ---- changes ----------------------------------------------------------------------------------------
 
 def _parse(messages: List[Any]) -> List[Any]:
     from langchain_core.messages import convert_to_messages
@@ -66,14 +74,25 @@ def _has_text(old: List[Any], new: List[Any]) -> bool:
     return len(new) == 1 and last is not None and not getattr(new[0], "tool_calls", None) and text_of(last) == text_of(new[0])
 
 
-def _merged(channel: Any, old: Any, new: List[Any]) -> Any:
-    """As the graph's own reducer does it; a state without one gets LangGraph's for messages."""
-    if hasattr(channel, "operator") and type(channel).__name__ == "BinaryOperatorAggregate":
-        return channel.operator(old, new)
-    if type(channel).__name__ == "DeltaChannel":
-        return channel.reducer(old, [new])
-    from langgraph.graph.message import add_messages
-    return add_messages(old, new)
+def _merged(channel: Any, old: Any, new: Any) -> Any:
+    """As the channel itself does it; a value without a reducer is replaced."""
+    kind = type(channel).__name__
+    if kind == "BinaryOperatorAggregate":
+        return channel.operator(old, new) if old is not None else new
+    return channel.reducer(old if old is not None else channel.typ(), [new]) if kind == "DeltaChannel" else new
+
+
+async def _newest(graph: Any, thread: str) -> Any:
+    return await graph.saver.aget_tuple({"configurable": {"thread_id": thread, "checkpoint_ns": ""}})
+
+
+async def _values_of(graph: Any, thread: str, saved: Any) -> Dict[str, Any]:
+    """The values of a checkpoint, and those that LangGraph rebuilds from older ones."""
+    values = dict(saved.checkpoint["channel_values"])
+    if any(type(c).__name__ == "DeltaChannel" for c in graph.compiled.channels.values()):
+        snapshot = await graph.compiled.aget_state(graph.config(thread))
+        values.update(snapshot.values if isinstance(snapshot.values, dict) else _as_dict(snapshot.values))
+    return values
 
 
 async def update_messages(graph: Any, thread: str, messages: List[Any], skips_text: bool) -> Dict[str, Any]:
@@ -81,34 +100,45 @@ async def update_messages(graph: Any, thread: str, messages: List[Any], skips_te
     channel = graph.compiled.channels.get("messages")
     if channel is None or not new:
         return {}
-    config = graph.config(thread)
-    saver = graph.saver
-    saved = await saver.aget_tuple({"configurable": {**config["configurable"], "checkpoint_ns": ""}})
+    saved = await _newest(graph, thread)
     if saved is None:
         raise RpcError(_rpc.INVALID_PARAMS, "this thread has no state")
-    values = saved.checkpoint["channel_values"]
-    is_delta = type(channel).__name__ == "DeltaChannel"
-    old = (await graph.compiled.aget_state(config)).values.get("messages") if is_delta else values.get("messages")
+    old = (await _values_of(graph, thread, saved)).get("messages")
     old = old if isinstance(old, list) else []
     if skips_text and _has_text(old, new):
         return {}
     merged = _merged(channel, old, new)
-    if is_delta:
-        from langgraph.checkpoint.serde.types import _DeltaSnapshot
-        merged = _DeltaSnapshot(merged)
-    await _replace(saver, saved, merged)
+    if merged is new:  # no reducer: LangGraph's for messages
+        from langgraph.graph.message import add_messages
+        merged = add_messages(old, new)
+    await _replace(graph, saved, {"messages": merged})
     return {}
 
 
-async def _replace(saver: Any, saved: Any, merged: Any) -> None:
-    checkpoint = {**saved.checkpoint, "channel_values": {**saved.checkpoint["channel_values"], "messages": merged}}
-    before = checkpoint["channel_versions"].get("messages")
-    version = saver.get_next_version(before, None)
-    checkpoint["channel_versions"] = {**checkpoint["channel_versions"], "messages": version}
-    # A node that runs when `messages` changes has seen this change if it had seen the value before it.
-    checkpoint["versions_seen"] = {node: {k: version if k == "messages" and v == before else v for k, v in seen.items()}
-                                   for node, seen in checkpoint["versions_seen"].items()}
+async def apply_input(graph: Any, thread: str, given: Mapping[str, Any]) -> None:
+    """The input of a run that answers an interrupt, written to the state. The same input twice changes nothing."""
+    saved = await _newest(graph, thread)
+    channels = graph.compiled.channels
+    keys = [k for k in given if k in channels and k in graph.input_keys]
+    if saved is None or not keys:
+        return
+    values = await _values_of(graph, thread, saved)
+    await _replace(graph, saved, {k: _merged(channels[k], values.get(k), given[k]) for k in keys})
+
+
+async def _replace(graph: Any, saved: Any, values: Dict[str, Any]) -> None:
+    saver, before = graph.saver, saved.checkpoint["channel_versions"]
+    for name in values:
+        if type(graph.compiled.channels[name]).__name__ == "DeltaChannel":
+            from langgraph.checkpoint.serde.types import _DeltaSnapshot
+            values[name] = _DeltaSnapshot(values[name])
+    versions = {name: saver.get_next_version(before.get(name), None) for name in values}
+    # A node that runs when a value changes has seen this change if it had seen the value before it.
+    seen = {node: {k: versions[k] if k in versions and v == before.get(k) else v for k, v in known.items()}
+            for node, known in saved.checkpoint["versions_seen"].items()}
+    checkpoint = {**saved.checkpoint, "channel_values": {**saved.checkpoint["channel_values"], **values},
+                  "channel_versions": {**before, **versions}, "versions_seen": seen}
     named = saved.config["configurable"]
     parent = saved.parent_config["configurable"]["checkpoint_id"] if saved.parent_config else None
     config = {"configurable": {"thread_id": named["thread_id"], "checkpoint_ns": named.get("checkpoint_ns", ""), "checkpoint_id": parent}}
-    await saver.aput(config, checkpoint, saved.metadata, {"messages": version})
+    await saver.aput(config, checkpoint, saved.metadata, versions)

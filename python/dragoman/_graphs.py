@@ -28,7 +28,8 @@ class Graph:
         self.name, self.saver = name, saver
         self.compiled = compiled.copy(update={"checkpointer": saver, **_store_of(compiled)})
         self.options: Set[str] = set(inspect.signature(self.compiled.astream).parameters)
-        self.keys = _keys_of(self.compiled)
+        self.input_keys = _input_keys(self.compiled)
+        self.keys: List[str] = [k for k in self.compiled.channels if _is_own(k) and (k not in _INGRESS or k in self.input_keys)]
         self.context_fields = _context_fields(self.compiled)
 
     def config(self, thread: str, **configurable: Any) -> Dict[str, Any]:
@@ -43,13 +44,17 @@ def _store_of(compiled: Any) -> Dict[str, Any]:
     return {"store": InMemoryStore()}
 
 
-def _keys_of(compiled: Any) -> List[str]:
-    """The names of the state, without LangGraph's own channels. Keys that the input cannot write are not among them."""
-    keys = [k for k in compiled.channels if not k.startswith("__") and ":" not in k]
+def _is_own(name: str) -> bool:
+    """A key of the state, not one of LangGraph's own channels."""
+    return not name.startswith("__") and ":" not in name
+
+
+def _input_keys(compiled: Any) -> Set[str]:
+    """The keys that the input of a run can write."""
     builder = getattr(compiled, "builder", None)
     schemas = getattr(builder, "schemas", {})
     written = schemas.get(getattr(builder, "input_schema", getattr(builder, "input", None)))
-    return keys if written is None else [k for k in keys if k not in _INGRESS or k in written]
+    return {k for k in (compiled.channels if written is None else written) if _is_own(k)}
 
 
 def _context_fields(compiled: Any) -> Set[str]:

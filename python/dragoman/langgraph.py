@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ._messages import flat_message, is_chunk, message_type
-from ._plain import checked, is_model, is_protobuf, plain, plain_outbox
+from ._plain import checked, plain_outbox
 
 __all__ = ["A2AInbox", "A2AObject", "A2AOutbox", "TaskRejected", "caller_tools", "emit_data", "emit_file", "emit_message",
            "emit_task_metadata"]
@@ -33,7 +33,7 @@ def emit_file(writer: StreamWriter, *, url: Optional[str] = None, base64: Option
             raise TypeError(f"emit_file: expected {argument} to be a string, got {type(value).__name__}")
     if not mime_type:
         raise ValueError("emit_file: missing mime_type")
-    content = {"url": url} if url is not None else {"base64": base64}
+    content: Dict[str, Any] = {"url": url} if url is not None else {"base64": base64}
     _emit_artifact(writer, "file", name, {"mime_type": mime_type, **content}, append, is_last_chunk)
 
 
@@ -174,15 +174,3 @@ def caller_tools(config: Optional[Mapping[str, Any]] = None) -> List[Dict[str, A
     return [{"type": "function", "function": {"name": t.get("name", ""), "description": t.get("description") or "",
                                               "parameters": t.get("parameters") or {"type": "object", "properties": {}}}}
             for t in tools if isinstance(t, Mapping)]
-
-
-def is_a2a_model(value: Any) -> bool:
-    """An object of a2a-sdk that is not plain JSON yet."""
-    return is_model(value) or is_protobuf(value)
-
-
-def plain_part(part: Any) -> Dict[str, Any]:
-    """A part as JSON; `root` of a2a-sdk 0.3 is removed."""
-    made = plain(part)
-    inner = made.get("root", made) if isinstance(made, dict) else {}
-    return inner if isinstance(inner, dict) else {}

@@ -11,6 +11,9 @@ import tap
 HI = ('import dragoman; print(dragoman.convert_a2a_message_to_openai({"role": "user", "parts": [{"kind": "text", '
       '"text": "Hi"}]}), dragoman._library.lib._name)')
 
+EMIT = ('from aion.langgraph.stream import emit_file, emit_data, emit_message, emit_task_metadata; import aion; made = []; '
+        'emit_task_metadata(made.append, {"progress": 1}); print(made[0], getattr(aion, "__file__", None))')
+
 
 def run(*command, env=None, cwd="/"):
     clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "DRAGOMAN_LIB", "VIRTUAL_ENV")}
@@ -46,6 +49,8 @@ class Install(unittest.TestCase):
         p = self.python(HI)
         self.assertIn("({'role': 'user', 'content': 'Hi'}, [])", p.stdout)
         self.assertIn(os.path.join(self.folder, "lib"), p.stdout)
+        p = self.python(EMIT)
+        self.assertEqual(p.stdout, "{'a2a': {'type': 'task_metadata', 'metadata': {'progress': 1}}} None\n")
         p = self.pip("check")
         self.assertEqual(p.returncode, 0, p.stdout)
         p = self.pip("show", "-f", "dragoman")

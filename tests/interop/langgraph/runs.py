@@ -1,5 +1,6 @@
 """Graphs run in a worker process: what the server sees of them. One process for all tests of a class, runs at the same time."""
 import asyncio
+import importlib.metadata
 import socket
 import time
 import unittest
@@ -15,7 +16,7 @@ TOOLS = [{"name": "calc", "description": "adds", "parameters": {"type": "object"
 NAMES = """tokens without_model rewrapped tool_messages silent emitting with_subgraph sync_subgraph parallel inbox inbox_after_resume
 outbox_message stale_outbox outbox_protobuf outbox_pydantic asks asks_twice breakpoint_before failing rejecting looping large_event
 large_state large_result prints blocks_cpu slow_async slow_sync floods tools_of_caller tools_in_context narrow_schemas pydantic_state
-plain_list steps delta_messages""".split()
+plain_list steps delta_messages asks_in_order""".split()
 
 
 class Graphs(unittest.TestCase):
@@ -48,7 +49,7 @@ class Text(Graphs):
         agents = {a["id"]: a for a in self.worker.described["agents"]}
         self.assertEqual(agents["tokens"], {"id": "tokens", "kind": "graph", "keys": ["messages", "a2a_inbox", "a2a_outbox", "trace"]})
         self.assertEqual(agents["narrow_schemas"]["keys"], ["messages", "a2a_outbox", "trace"])
-        self.assertEqual(self.worker.described["worker"]["langgraph"], "1.2.20")
+        self.assertEqual(self.worker.described["worker"]["langgraph"], importlib.metadata.version("langgraph"))
         self.assertTrue(any("a2a_inbox is in the state, but not in the input schema" in line for line in self.worker.log))
 
     def test_tokens(self):
@@ -82,6 +83,12 @@ class Text(Graphs):
         self.assertEqual([m["type"] for m in run.value["messages"]], ["ai", "tool", "ai"])
         self.assertEqual(run.value["messages"][0]["tool_calls"][0]["name"], "look")
         self.assertEqual(run.value["messages"][1]["tool_call_id"], "call_1")
+
+    def test_no_input_messages(self):
+        """a run whose input has no message returns the messages that it made"""
+        given = user("hi")
+        del given["messages"]
+        self.assertEqual([m["content"] for m in self.run_of("without_model", given).value["messages"]], ["no model"])
 
     def test_silent(self):
         """a run that adds no message has none in the result, also after one that did [R003-21]"""
@@ -237,6 +244,19 @@ class Interrupts(Graphs):
         asked = [i["id"] for i in self.asked("asks_twice", both)]
         self.run_of("asks_twice", None, both, resume=dict(zip(asked, "xy")))
         self.assertEqual(sorted(t[2:] for t in self.worker.state("asks_twice", both, values=True)["values"]["trace"]), ["'x'", "'y'"])
+
+    def test_in_order(self):
+        """two questions of one node, one after the other: each answer is in the transcript, the node sees the newest inbox [R003-06]"""
+        thread = self.id()
+        asked = self.asked("asks_in_order", thread)
+        for text, status in (("one", "interrupted"), ("two", "completed")):
+            given = user(text)
+            run = self.run_of("asks_in_order", given, thread, resume={asked[0]["id"]: text})
+            self.assertEqual(run.value["status"], status)
+            asked = run.value["interrupts"]
+        self.assertEqual(run.value["messages"][0]["content"], f"one two {given['messages'][0]['id']}")
+        texts = [m["content"] for m in self.worker.state("asks_in_order", thread, values=True)["values"]["messages"]]
+        self.assertEqual(texts[:3], ["hi", "one", "two"])
 
     def test_unknown(self):
         """an interrupt that is not pending is refused, on an interrupted, a finished and an unknown thread"""

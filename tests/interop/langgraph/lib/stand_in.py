@@ -310,6 +310,7 @@ class Worker:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.close()
+        self.socket.close()
         self.process.stdout.close()
 
 

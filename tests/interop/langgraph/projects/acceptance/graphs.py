@@ -454,3 +454,25 @@ async def short_wait(state, writer: StreamWriter):
 
 
 slow_then = line(short_wait, post)
+
+
+async def ask_then_wait(state, writer: StreamWriter):
+    import os
+    answer = interrupt("path?")
+    _marks(answer, "asked")
+    writer({"started": True})
+    if not os.path.exists(answer + ".go"):
+        await asyncio.sleep(60)
+    return {"messages": [AIMessage(content="waited")]}
+
+
+resumed_slowly = line(post, ask_then_wait)
+
+
+def two_questions(state):
+    first = interrupt("First?")
+    second = interrupt("Second?")
+    return {"messages": [AIMessage(content=f"{first} {second} {state['a2a_inbox'].message.message_id}")]}
+
+
+asks_in_order = line(two_questions)
