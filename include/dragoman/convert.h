@@ -245,23 +245,10 @@ DGM_API dgm_code dgm_convert_a2a_message_to_openai(const char *text, size_t n, c
 
 /*
  * The same functions without JSON text, for bindings whose language has objects of its own: the binding writes an object
- * as a flat list of values and builds an object from the list that is returned. Such a call takes a fraction of the time.
- *
- * An array is followed by its n elements, an object by its n members: a key, which is a string, and the value of the
- * member. {"a": [1, true]} is
- *
- *     {DGM_JSON_KIND_OBJECT, 1, NULL}, {DGM_JSON_KIND_STRING, 1, "a"}, {DGM_JSON_KIND_ARRAY, 2, NULL},
- *     {DGM_JSON_KIND_NUMBER, 1, "1"}, {DGM_JSON_KIND_BOOL, 1, NULL}
- *
- * Results, generated ids included, are those of the functions on text, for the text that has no spaces and no escapes
+ * as a flat list of values (dgm_value) and builds an object from the list that is returned. Such a call takes a fraction of
+ * the time. Results, generated ids included, are those of the functions on text, for the text that has no spaces and no escapes
  * that JSON does not require. Errors have no line and no column.
  */
-typedef struct dgm_value {
-    dgm_json_kind kind;
-    size_t n;         /* bytes of `text`, elements, or members; of a boolean 0 or 1 */
-    const char *text; /* of a string, in UTF-8, or of a number, as in JSON; it is borrowed */
-} dgm_value;
-
 typedef enum dgm_function {
     DGM_FUNCTION_A2A_MESSAGE_TO_AGUI_EVENT = 0, /* events of the simple dialect */
     DGM_FUNCTION_A2A_MESSAGE_TO_OFFICIAL_EVENT = 1,
@@ -278,7 +265,8 @@ DGM_API void dgm_values_free(dgm_values *v); /* NULL is allowed */
 
 /*
  * values: one value with everything in it; n: how long the list is. *ret_n is 0 if the function has no result (NULL in
- * the functions on text). The result is valid until the next call on v. Limits are those of JSON text.
+ * the functions on text). The result is valid until the next call on v, and as long as the texts of the input, which it may
+ * borrow. Limits are those of JSON text.
  */
 DGM_API dgm_code dgm_values_convert(dgm_values *v, dgm_function function, const dgm_value *values,
                                     size_t n, const dgm_value **ret_values, size_t *ret_n,

@@ -6,8 +6,7 @@
  * the library through ctypes. So both ways have the same results and the same errors; python/tests/test_native.py
  * compares them.
  *
- * The library is the one that the package has loaded: it has the name that this module is linked with. Reading a dict
- * runs no code of Python, and the interpreter's lock is held, so that texts can be borrowed from the strings.
+ * The library is the one that the package has loaded: it has the name that this module is linked with.
  */
 #include "native.h"
 
@@ -36,6 +35,12 @@ struct input {
     size_t n_free;
     char numbers[128];
     dgm_value first[96];
+    /* The first strings that are not keys, for build_string(). They are borrowed: see native_build(). */
+    struct {
+        size_t at; /* in values */
+        PyObject *string;
+    } strings[16];
+    size_t n_strings;
 };
 
 static void input_init(struct input *in)
@@ -47,6 +52,7 @@ static void input_init(struct input *in)
     in->chunks = NULL;
     in->free = in->numbers;
     in->n_free = sizeof in->numbers;
+    in->n_strings = 0;
 }
 
 static void input_done(struct input *in)
@@ -181,8 +187,13 @@ static bool read_list(struct input *in, PyObject *o, int depth)
 /* false: it is unusual. An exception may be set. */
 static bool read_value(struct input *in, PyObject *o, int depth)
 {
-    if (PyUnicode_CheckExact(o))
+    if (PyUnicode_CheckExact(o)) {
+        if (in->n_strings < sizeof in->strings / sizeof *in->strings) {
+            in->strings[in->n_strings].at = in->n;
+            in->strings[in->n_strings++].string = o;
+        }
         return read_string(in, o);
+    }
     if (PyDict_CheckExact(o))
         return read_dict(in, o, depth);
     if (PyList_CheckExact(o) || PyTuple_CheckExact(o))
@@ -198,25 +209,55 @@ static bool read_value(struct input *in, PyObject *o, int depth)
 
 /* ---- building an object ------------------------------------------------------------------------------ */
 
-/* Keys of results are few and short: the module retains some of them. */
-static PyObject *build_key(struct native *m, const char *text, size_t n)
+/* What a result is built with. */
+struct building {
+    struct native *m;
+    const struct input *in;
+};
+
+static PyObject *decode_text(const char *text, size_t n)
 {
-    struct native_key *k;
-    if (!n || n > NATIVE_KEY_BYTES)
-        return PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, NULL);
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, NULL);
+}
+
+/* Keys and names of results are few and short: the module retains some of them. */
+static PyObject *build_name(struct native *m, const char *text, size_t n)
+{
     unsigned char first = (unsigned char)text[0], last = (unsigned char)text[n - 1];
-    k = &m->keys[(first + 7u * last + 31u * (unsigned)n) % NATIVE_KEYS];
+    struct native_name *k = &m->names[(first + 7u * last + 31u * (unsigned)n) % NATIVE_NAMES];
     if (k->n != n || memcmp(k->text, text, n) != 0) {
-        PyObject *key = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, NULL), *old = k->key;
-        if (!key)
+        PyObject *name = decode_text(text, n), *old = k->name;
+        if (!name)
             return NULL;
         memcpy(k->text, text, n);
         k->n = n;
-        k->key = key;
+        k->name = name;
         Py_XDECREF(old);
     }
-    Py_INCREF(k->key);
-    return k->key;
+    Py_INCREF(k->name);
+    return k->name;
+}
+
+static PyObject *build_key(struct native *m, const char *text, size_t n)
+{
+    return n && n <= NATIVE_NAME_BYTES ? build_name(m, text, n) : decode_text(text, n);
+}
+
+/* Most texts of a result are texts of the input: the same object, if it is soon found. */
+static PyObject *build_string(const struct building *b, const char *text, size_t n)
+{
+    const struct input *in = b->in;
+    bool is_name = n && n <= NATIVE_NAME_BYTES;
+    for (size_t i = 0; i < in->n_strings; i++) {
+        const dgm_value *v = &in->values[in->strings[i].at];
+        if (v->text == text && v->n == n) {
+            Py_INCREF(in->strings[i].string);
+            return in->strings[i].string;
+        }
+    }
+    for (size_t i = 0; is_name && i < n; i++)
+        is_name = (text[i] >= 'a' && text[i] <= 'z') || text[i] == '-';
+    return is_name ? build_name(b->m, text, n) : decode_text(text, n);
 }
 
 /* As Python's json reads it. */
@@ -230,20 +271,20 @@ static PyObject *build_number(const char *text, size_t n)
     }
     if (!is_float && n <= 18)
         return PyLong_FromLongLong(minus ? -number : number);
-    PyObject *s = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, NULL);
+    PyObject *s = decode_text(text, n);
     PyObject *o = !s ? NULL : is_float ? PyFloat_FromString(s) : PyNumber_Long(s);
     Py_XDECREF(s);
     return o;
 }
 
-static PyObject *build_value(struct native *m, const dgm_value **at);
+static PyObject *build_value(const struct building *b, const dgm_value **at);
 
-static PyObject *build_dict(struct native *m, size_t n, const dgm_value **at)
+static PyObject *build_dict(const struct building *b, size_t n, const dgm_value **at)
 {
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict && i < n; i++) {
         const dgm_value *k = (*at)++;
-        PyObject *key = build_key(m, k->text, k->n), *value = key ? build_value(m, at) : NULL;
+        PyObject *key = build_key(b->m, k->text, k->n), *value = key ? build_value(b, at) : NULL;
         if (!value || PyDict_SetItem(dict, key, value) < 0)
             Py_CLEAR(dict);
         Py_XDECREF(key);
@@ -252,11 +293,11 @@ static PyObject *build_dict(struct native *m, size_t n, const dgm_value **at)
     return dict;
 }
 
-static PyObject *build_list(struct native *m, size_t n, const dgm_value **at)
+static PyObject *build_list(const struct building *b, size_t n, const dgm_value **at)
 {
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (size_t i = 0; list && i < n; i++) {
-        PyObject *value = build_value(m, at);
+        PyObject *value = build_value(b, at);
         if (!value || PyList_SetItem(list, (Py_ssize_t)i, value) < 0) /* the list owns value */
             Py_CLEAR(list);
     }
@@ -264,13 +305,13 @@ static PyObject *build_list(struct native *m, size_t n, const dgm_value **at)
 }
 
 /* Recursion is limited by the depth of JSON that the library reads. */
-static PyObject *build_value(struct native *m, const dgm_value **at)
+static PyObject *build_value(const struct building *b, const dgm_value **at)
 {
     const dgm_value *v = (*at)++;
     switch (v->kind) {
-    case DGM_JSON_KIND_STRING: return PyUnicode_DecodeUTF8(v->text, (Py_ssize_t)v->n, NULL);
-    case DGM_JSON_KIND_OBJECT: return build_dict(m, v->n, at);
-    case DGM_JSON_KIND_ARRAY: return build_list(m, v->n, at);
+    case DGM_JSON_KIND_STRING: return build_string(b, v->text, v->n);
+    case DGM_JSON_KIND_OBJECT: return build_dict(b, v->n, at);
+    case DGM_JSON_KIND_ARRAY: return build_list(b, v->n, at);
     case DGM_JSON_KIND_NUMBER: return build_number(v->text, v->n);
     case DGM_JSON_KIND_BOOL: return PyBool_FromLong((long)v->n);
     case DGM_JSON_KIND_NULL:
@@ -280,13 +321,13 @@ static PyObject *build_value(struct native *m, const dgm_value **at)
 }
 
 /* [message, [tool messages]] is a pair in Python. */
-static PyObject *build_pair(struct native *m, const dgm_value *at)
+static PyObject *build_pair(const struct building *b, const dgm_value *at)
 {
     PyObject *first, *second;
     at++;
-    if (!(first = build_value(m, &at)))
+    if (!(first = build_value(b, &at)))
         return NULL;
-    second = build_value(m, &at);
+    second = build_value(b, &at);
     PyObject *pair = second ? PyTuple_Pack(2, first, second) : NULL;
     Py_DECREF(first);
     Py_XDECREF(second);
@@ -295,23 +336,26 @@ static PyObject *build_pair(struct native *m, const dgm_value *at)
 
 /* ---- the functions on dicts ----------------------------------------------------------------------------- */
 
-/* So much input may be retained until the next call. */
+/* So much memory may be retained until the next call. */
 #define RETAINED_BYTES ((size_t)256 << 10)
 
-/* Finalizers of Python may run while a result is built, and call us: the memory of a result has one user. */
-static dgm_values *native_take_values(struct native *m)
+/*
+ * The result borrows texts of the input, which another thread or a finalizer could free. Neither runs: we hold the
+ * interpreter's lock, and building allocates nothing but plain objects, with garbage collection switched off.
+ */
+static PyObject *native_build(struct native *m, const struct input *in, dgm_function function,
+                              const dgm_value *result, size_t n)
 {
-    dgm_values *v = m->values;
-    m->values = NULL;
-    return v ? v : dgm_values_new();
-}
-
-static void native_return_values(struct native *m, dgm_values *v, size_t used)
-{
-    if (m->values || used > RETAINED_BYTES)
-        dgm_values_free(v);
-    else
-        m->values = v;
+    const struct building b = {m, in};
+    PyObject *built;
+    if (!n)
+        Py_RETURN_NONE;
+    int was_enabled = PyGC_Disable();
+    built = function == DGM_FUNCTION_A2A_MESSAGE_TO_OPENAI ? build_pair(&b, result)
+                                                           : build_value(&b, &result);
+    if (was_enabled)
+        PyGC_Enable();
+    return built;
 }
 
 static PyObject *native_convert(PyObject *module, PyObject *o, dgm_function function)
@@ -325,17 +369,18 @@ static PyObject *native_convert(PyObject *module, PyObject *o, dgm_function func
     if (!is_usual)
         Py_RETURN_NOTIMPLEMENTED;
     input_init(&in);
-    is_usual = read_value(&in, o, 0);
-    if (is_usual) {
-        dgm_values *v = native_take_values(m);
-        is_usual = dgm_values_convert(v, function, in.values, in.n, &result, &n, NULL) == DGM_OK;
-        if (is_usual)
-            built = !n                                              ? (Py_INCREF(Py_None), Py_None)
-                    : function == DGM_FUNCTION_A2A_MESSAGE_TO_OPENAI ? build_pair(m, result)
-                                                                     : build_value(m, &result);
-        native_return_values(m, v, in.text_bytes);
-    } else {
+    if (!m->values)
+        m->values = dgm_values_new();
+    if (!(is_usual = read_value(&in, o, 0)))
         PyErr_Clear();
+    else
+        is_usual =
+            dgm_values_convert(m->values, function, in.values, in.n, &result, &n, NULL) == DGM_OK;
+    if (is_usual)
+        built = native_build(m, &in, function, result, n);
+    if (in.text_bytes > RETAINED_BYTES) {
+        dgm_values_free(m->values);
+        m->values = NULL;
     }
     input_done(&in);
     if (!is_usual)
@@ -377,9 +422,9 @@ static int native_clear(PyObject *module)
     struct native *m = PyModule_GetState(module);
     if (!m)
         return 0;
-    for (size_t i = 0; i < NATIVE_KEYS; i++) {
-        m->keys[i].n = 0;
-        Py_CLEAR(m->keys[i].key);
+    for (size_t i = 0; i < NATIVE_NAMES; i++) {
+        m->names[i].n = 0;
+        Py_CLEAR(m->names[i].name);
     }
     return 0;
 }

@@ -10,19 +10,19 @@
 
 #include <dragoman/convert.h>
 
-#define NATIVE_KEYS 128
-#define NATIVE_KEY_BYTES 24
+#define NATIVE_NAMES 128
+#define NATIVE_NAME_BYTES 24
 
-struct native_key {
+struct native_name {
     size_t n; /* 0: it is free */
-    char text[NATIVE_KEY_BYTES];
-    PyObject *key;
+    char text[NATIVE_NAME_BYTES];
+    PyObject *name;
 };
 
 /* The state of the module; a new one is zeroed. */
 struct native {
-    dgm_values *values; /* for the next call; NULL: it is in use, or not needed so far */
-    struct native_key keys[NATIVE_KEYS];
+    dgm_values *values; /* NULL: not needed so far */
+    struct native_name names[NATIVE_NAMES];
 };
 
 /* native_text.c: convert(options, text) -> text. options: JSON, bytes; text: str or bytes. */

@@ -178,8 +178,9 @@ void dgm_functions_out_init(dgm_functions_out *o)
 
 void dgm_functions_out_clear(dgm_functions_out *o)
 {
-    o->n = 0;
+    o->n = o->n_flat = 0;
     o->is_list = false;
+    o->flat = NULL;
     dgm_buf_clear(&o->text);
     dgm_buf_add_char(&o->text, '[');
 }
@@ -222,11 +223,31 @@ dgm_code dgm_functions_out_done(dgm_functions_out *o, dgm_code rc, char **ret_te
     return rc;
 }
 
+/* Counts a value that was written to the flat list, or removes the part of it that was. */
+static bool functions_flat_done(dgm_functions_out *o, size_t start, bool is_done)
+{
+    if (is_done)
+        o->n_flat++;
+    else
+        o->flat->n = start;
+    return is_done;
+}
+
+bool dgm_functions_flatten(dgm_functions_out *o, const dgm_shape *s, const void *object)
+{
+    size_t start = o->flat ? o->flat->n : 0;
+    return o->flat && functions_flat_done(o, start, dgm_shape_flatten(o->flat, s, object));
+}
+
 void dgm_functions_put_simple(dgm_functions_out *o, const dgm_simple_events *events)
 {
     for (size_t i = 0; i < events->n; i++) {
+        const dgm_simple_event *e = &events->at[i];
+        size_t start = o->flat ? o->flat->n : 0;
+        if (o->flat && functions_flat_done(o, start, dgm_agui_simple_flatten(o->flat, e)))
+            continue;
         dgm_writer w = dgm_functions_next(o, DGM_FORMAT_AG_UI_SIMPLE);
-        dgm_agui_simple_write(&w, &events->at[i]);
+        dgm_agui_simple_write(&w, e);
     }
 }
 

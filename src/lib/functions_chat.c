@@ -242,6 +242,8 @@ static dgm_code fold(dgm_arena *a, const dgm_canon_events *events, dgm_canon_fol
 
 static void put_chat(dgm_functions_out *out, const dgm_chat_message *m)
 {
+    if (dgm_functions_flatten(out, &dgm_chat_message_shape, m))
+        return;
     dgm_writer w = dgm_functions_next(out, DGM_FORMAT_CHAT);
     dgm_chat_write(&w, m);
 }
@@ -294,6 +296,30 @@ static void put_pair(dgm_buf *b, const dgm_direct_pair *pair)
     dgm_buf_add_lit(b, "]]");
 }
 
+/* The same as a flat list; false: it cannot be. */
+static bool flatten_pair(dgm_functions_out *out, const dgm_direct_pair *pair)
+{
+    dgm_flat *flat = out->flat;
+    const dgm_chat_messages *tools = &pair->tool_messages;
+    if (!flat)
+        return false;
+    size_t start = flat->n;
+    dgm_flat_add(flat, DGM_JSON_KIND_ARRAY, 2, NULL);
+    bool done = true;
+    if (pair->openai_message)
+        done = dgm_shape_flatten(flat, &dgm_chat_message_shape, pair->openai_message);
+    else
+        dgm_flat_add(flat, DGM_JSON_KIND_NULL, 0, NULL);
+    dgm_flat_add(flat, DGM_JSON_KIND_ARRAY, tools->n, NULL);
+    for (size_t i = 0; done && i < tools->n; i++)
+        done = dgm_shape_flatten(flat, &dgm_chat_message_shape, &tools->at[i]);
+    if (done)
+        out->n_flat++;
+    else
+        flat->n = start;
+    return done;
+}
+
 dgm_code dgm_functions_message_to_chat(dgm_functions_in *in, dgm_functions_out *out, dgm_err *err)
 {
     dgm_functions_object o;
@@ -315,7 +341,8 @@ dgm_code dgm_functions_message_to_chat(dgm_functions_in *in, dgm_functions_out *
         dgm_a2a_name_pointer(o.codec, &o.frame, err);
         return rc;
     }
-    put_pair(dgm_functions_next(out, DGM_FORMAT_NONE).out, &pair);
+    if (!flatten_pair(out, &pair))
+        put_pair(dgm_functions_next(out, DGM_FORMAT_NONE).out, &pair);
     return DGM_OK;
 }
 

@@ -44,11 +44,16 @@ dgm_code dgm_functions_read_events(const dgm_functions_in *in, dgm_functions_eve
 
 /* ---- writing --------------------------------------------------------------------------------------------- */
 
-/* Values one behind the other: no value gives no text, one is itself, several are an array. */
+/*
+ * Values one behind the other: no value gives no text, one is itself, several are an array. With `flat`, values that can be
+ * are written there instead.
+ */
 typedef struct dgm_functions_out {
     dgm_buf text;
     size_t n;
-    bool is_list; /* one or none, too, are an array */
+    bool is_list;   /* one or none, too, are an array */
+    dgm_flat *flat; /* NULL: all are text. Its first value is room for the array. */
+    size_t n_flat;
 } dgm_functions_out;
 
 void dgm_functions_out_init(dgm_functions_out *o);
@@ -59,6 +64,9 @@ dgm_code dgm_functions_out_end(dgm_functions_out *o, dgm_str *ret_text, dgm_err 
 /* Returns the text for dgm_free(), or frees it when rc is not DGM_OK; err is where that goes. */
 dgm_code dgm_functions_out_done(dgm_functions_out *o, dgm_code rc, char **ret_text, size_t *ret_n,
                                 dgm_err *err);
+
+/* Was it written to the flat list? */
+bool dgm_functions_flatten(dgm_functions_out *o, const dgm_shape *s, const void *object);
 
 void dgm_functions_put_simple(dgm_functions_out *o, const dgm_simple_events *events);
 

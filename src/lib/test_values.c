@@ -215,14 +215,15 @@ static void invalid_lists_are_refused(void **state)
     REFUSED(DGM_TOO_LARGE, "object_bytes", {DGM_JSON_KIND_STRING, DGM_MAX_OBJECT_BYTES + 1, "x"});
 }
 
+/* An official event is written as text. */
 static void invalid_numbers_are_refused(void **state)
 {
     dgm_value list[] = {{DGM_JSON_KIND_OBJECT, 3, NULL},
                         {DGM_JSON_KIND_STRING, 4, "type"},
-                        {DGM_JSON_KIND_STRING, 16, "tool-call-result"},
-                        {DGM_JSON_KIND_STRING, 10, "toolCallId"},
-                        {DGM_JSON_KIND_STRING, 1, "k"},
-                        {DGM_JSON_KIND_STRING, 6, "result"},
+                        {DGM_JSON_KIND_STRING, 6, "CUSTOM"},
+                        {DGM_JSON_KIND_STRING, 4, "name"},
+                        {DGM_JSON_KIND_STRING, 1, "n"},
+                        {DGM_JSON_KIND_STRING, 5, "value"},
                         {DGM_JSON_KIND_NUMBER, 3, "NaN"}};
     static const char *const numbers[] = {"", "x", "1 ", "1,2", "\"", "[", "\xff"};
     (void)state;

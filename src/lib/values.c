@@ -141,14 +141,48 @@ static dgm_code values_read(dgm_arena *a, const dgm_value *list, size_t n, yyjso
 
 /* ---- the call ------------------------------------------------------------------------------------------ */
 
+/* flat: for the result; NULL: it is written as text. */
 static dgm_code values_run(dgm_values *v, dgm_functions_convert *convert, const dgm_value *values,
-                           size_t n, dgm_str *ret_text, dgm_err *err)
+                           size_t n, dgm_flat *flat, dgm_err *err)
 {
     dgm_functions_in in = {.a = v->arena};
-    dgm_code rc = values_read(v->arena, values, n, &in.root, err);
-    if (!rc)
-        rc = convert(&in, &v->out, err);
-    return rc ? rc : dgm_functions_out_end(&v->out, ret_text, err);
+    dgm_code rc;
+    dgm_arena_reset(v->arena);
+    dgm_functions_out_clear(&v->out);
+    dgm_buf_shrink(&v->out.text, KEEP_BYTES);
+    if (flat) {
+        v->out.flat = flat;
+        dgm_flat_add(flat, DGM_JSON_KIND_ARRAY, 0, NULL);
+    }
+    if ((rc = values_read(v->arena, values, n, &in.root, err)))
+        return rc;
+    return convert(&in, &v->out, err);
+}
+
+/* All values of the result are in the flat list. */
+static void values_end_flat(const dgm_functions_out *out, dgm_flat *flat, const dgm_value **ret,
+                            size_t *ret_n)
+{
+    bool one = !out->is_list && out->n_flat == 1, none = !out->is_list && !out->n_flat;
+    flat->at[0].n = out->n_flat;
+    *ret = one ? flat->at + 1 : flat->at;
+    *ret_n = none ? 0 : flat->n - one;
+}
+
+static dgm_code values_end_text(dgm_values *v, const dgm_value **ret, size_t *ret_n, dgm_err *err)
+{
+    dgm_str text;
+    dgm_code rc = dgm_functions_out_end(&v->out, &text, err);
+    *ret_n = 0;
+    if (rc || !text.p)
+        return rc;
+    char *own = v->out.text.p + (text.p - v->out.text.p);
+    if (!dgm_values_parse(v->arena, own, text.n, ret, ret_n))
+        return dgm_fail(err, DGM_TOO_LARGE, NULL,
+                        "the result nests deeper than the limit json_depth of %d, or a number of "
+                        "the input is invalid",
+                        DGM_MAX_JSON_DEPTH);
+    return DGM_OK;
 }
 
 dgm_code dgm_values_convert(dgm_values *v, dgm_function function, const dgm_value *values, size_t n,
@@ -161,24 +195,20 @@ dgm_code dgm_values_convert(dgm_values *v, dgm_function function, const dgm_valu
         [DGM_FUNCTION_AGUI_EVENT_TO_OPENAI_CHAT] = dgm_functions_event_to_chat,
         [DGM_FUNCTION_A2A_MESSAGE_TO_OPENAI] = dgm_functions_message_to_chat,
     };
-    dgm_str text;
     dgm_code rc;
     if (!v || !ret_values || !ret_n || (!values && n))
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     if ((unsigned)function >= sizeof functions / sizeof *functions)
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "unknown function %d", (int)function);
-    dgm_arena_reset(v->arena);
-    dgm_functions_out_clear(&v->out);
-    dgm_buf_shrink(&v->out.text, KEEP_BYTES);
-    if ((rc = values_run(v, functions[function], values, n, &text, err)))
+    dgm_flat flat = {.arena = v->arena};
+    if ((rc = values_run(v, functions[function], values, n, &flat, err)))
         return rc;
-    *ret_n = 0;
-    if (text.p &&
-        !dgm_values_parse(v->arena, v->out.text.p + (text.p - v->out.text.p), text.n, ret_values,
-                          ret_n))
-        return dgm_fail(err, DGM_TOO_LARGE, NULL,
-                        "the result nests deeper than the limit json_depth of %d, or a number of "
-                        "the input is invalid",
-                        DGM_MAX_JSON_DEPTH);
-    return DGM_OK;
+    if (!v->out.n) {
+        values_end_flat(&v->out, &flat, ret_values, ret_n);
+        return DGM_OK;
+    }
+    /* Some values were written as text, because of a member that flat lists do not have: then all must be. */
+    if (v->out.n_flat && (rc = values_run(v, functions[function], values, n, NULL, err)))
+        return rc;
+    return values_end_text(v, ret_values, ret_n, err);
 }
