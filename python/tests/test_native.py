@@ -306,6 +306,7 @@ class Memory(unittest.TestCase):
             for name in FUNCTIONS:
                 for given in (message, [message, message], bad, [inner], {key: {1: text}}):
                     getattr(_functions, name)(given)
+        del given
         after = [sys.getrefcount(o) for o in watched]
         self.assertEqual(after[:8], before[:8])
         for a, b in zip(after[8:], before[8:]):  # None and True: every result has some

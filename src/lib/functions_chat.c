@@ -248,9 +248,16 @@ static void put_chat(dgm_functions_out *out, const dgm_chat_message *m)
     dgm_chat_write(&w, m);
 }
 
+static void free_fold(void *f)
+{
+    dgm_canon_fold_free(f);
+}
+
+/* Texts of the messages are in the fold: it is freed with the arena. */
 static dgm_code fold_official(dgm_arena *a, dgm_functions_events *events, dgm_err *err)
 {
-    dgm_auto(dgm_canon_fold_free) dgm_canon_fold *f = dgm_canon_fold_new(DGM_MAX_OUTPUT_BYTES);
+    dgm_canon_fold *f = dgm_canon_fold_new(DGM_MAX_OUTPUT_BYTES);
+    dgm_arena_defer(a, free_fold, f);
     return fold(a, &events->canon, f, &events->simple, err);
 }
 

@@ -200,6 +200,9 @@ dgm_code dgm_values_convert(dgm_values *v, dgm_function function, const dgm_valu
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     if ((unsigned)function >= sizeof functions / sizeof *functions)
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "unknown function %d", (int)function);
+    dgm_err own; /* large: dgm_fail() sets all of it */
+    if (!err)
+        err = &own;
     dgm_flat flat = {.arena = v->arena};
     if ((rc = values_run(v, functions[function], values, n, &flat, err)))
         return rc;
