@@ -69,8 +69,9 @@ DGM_API char *dgm_json_text(const dgm_json *value);
  */
 typedef struct dgm_value {
     dgm_json_kind kind;
-    size_t n;         /* bytes of `text`, elements, or members; of a boolean 0 or 1 */
-    const char *text; /* of a string, in UTF-8, or of a number, as in JSON: not checked, and borrowed */
+    size_t n; /* bytes of `text`, elements, or members; of a boolean 0 or 1 */
+    const char
+        *text; /* of a string, in UTF-8, or of a number, as in JSON: not checked, and borrowed */
 } dgm_value;
 
 /* ---- making ------------------------------------------------------------------------------------ */

@@ -81,7 +81,9 @@ static bool flat_value(dgm_flat *flat, const dgm_field *f, const void *object)
     const void *from = (const char *)object + f->at;
     switch ((int)f->kind) {
     case DGM_FIELD_STR: dgm_flat_add_str(flat, *(const dgm_str *)from); return true;
-    case DGM_FIELD_CONST: dgm_flat_add(flat, DGM_JSON_KIND_STRING, f->tag, f->of.literal); return true;
+    case DGM_FIELD_CONST:
+        dgm_flat_add(flat, DGM_JSON_KIND_STRING, f->tag, f->of.literal);
+        return true;
     case DGM_FIELD_ENUM:
         dgm_flat_add_str(flat, flat_enum_name(f->of.names, *(const int *)from));
         return true;

@@ -198,8 +198,8 @@ dgm_code dgm_functions_out_end(dgm_functions_out *o, dgm_str *ret_text, dgm_err 
     if (!one)
         dgm_buf_add_char(&o->text, ']');
     if (o->text.over)
-        return dgm_fail(err, DGM_TOO_LARGE, NULL,
-                        "becomes more than the limit output_bytes of %zu", DGM_MAX_OUTPUT_BYTES);
+        return dgm_fail(err, DGM_TOO_LARGE, NULL, "becomes more than the limit output_bytes of %zu",
+                        DGM_MAX_OUTPUT_BYTES);
     dgm_str text = dgm_buf_str(&o->text);
     if (one) /* without the bracket that was written in case there would be more */
         text = (dgm_str){text.p + 1, text.n - 1};

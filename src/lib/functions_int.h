@@ -22,7 +22,8 @@ typedef struct dgm_functions_object {
 typedef struct dgm_functions_in {
     dgm_arena *a;
     yyjson_val *root;
-    dgm_str text; /* of root: generated ids depend on it. p == NULL: it is written when an id is needed. */
+    dgm_str
+        text; /* of root: generated ids depend on it. p == NULL: it is written when an id is needed. */
 } dgm_functions_in;
 
 /* v: root, or its element n. Pointers of errors begin at v. */

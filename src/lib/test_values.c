@@ -20,8 +20,8 @@ static void flatten(const dgm_json *v, dgm_value *list, size_t *n)
     assert_true(*n < MOST_VALUES);
     dgm_value *to = &list[(*n)++];
     *to = (dgm_value){.kind = kind, .n = dgm_json_count(v)};
-    dgm_str text =
-        kind == DGM_JSON_KIND_NUMBER ? dgm_json_number(v) : dgm_json_string(v), key = {0};
+    dgm_str text = kind == DGM_JSON_KIND_NUMBER ? dgm_json_number(v) : dgm_json_string(v),
+            key = {0};
     if (text.p)
         *to = (dgm_value){kind, text.n, text.p};
     if (dgm_json_to_bool(v, &yes))
@@ -77,7 +77,7 @@ static dgm_code on_text(dgm_function f, const char *text, size_t n, char **ret, 
     return DGM_INTERNAL;
 }
 
-/* Both ways; returns the result as text, NULL if there is none. text: written by dgm_json_put(). */
+/* Both ways; returns the result as text, NULL if there is no result. text: written by dgm_json_put(). */
 static char *check_both(dgm_values *v, dgm_function f, const dgm_json *in, const char *text)
 {
     static dgm_value list[MOST_VALUES];
@@ -166,8 +166,10 @@ static void other_values_have_the_results_of_text(void **state)
         "{\"kind\":\"task\",\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"completed\","
         "\"message\":{\"role\":\"agent\",\"parts\":[{\"kind\":\"text\",\"text\":\"é\\n\"}]}}}",
         /* without ids: those that are generated depend on the text */
-        "[{\"role\":\"agent\",\"parts\":[{\"kind\":\"text\",\"text\":\"A\\u0001\"},{\"kind\":\"data\","
-        "\"data\":{\"tool_calls\":[{\"call_id\":\"1\",\"name\":\"f\",\"arguments\":{\"a\":1e400}}]}}]},"
+        "[{\"role\":\"agent\",\"parts\":[{\"kind\":\"text\",\"text\":\"A\\u0001\"},{\"kind\":"
+        "\"data\","
+        "\"data\":{\"tool_calls\":[{\"call_id\":\"1\",\"name\":\"f\",\"arguments\":{\"a\":1e400}}]}"
+        "}]},"
         "{\"role\":\"agent\",\"parts\":[{\"kind\":\"text\",\"text\":\"B\"},{\"kind\":\"data\","
         "\"data\":{\"tool_calls\":[{\"call_id\":\"2\",\"name\":\"f\",\"arguments\":{}}]}}]}]",
         "{\"message\":{\"role\":\"user\",\"parts\":[{\"kind\":\"text\",\"text\":\"Hi\"}]}}",
@@ -199,8 +201,9 @@ static void check_refused(const dgm_value *list, size_t n, dgm_code code, const 
 
 static void invalid_lists_are_refused(void **state)
 {
-    const dgm_value object = {DGM_JSON_KIND_OBJECT, 1, NULL}, array = {DGM_JSON_KIND_ARRAY, 1, NULL},
-                    key = {DGM_JSON_KIND_STRING, 4, "type"}, null = {DGM_JSON_KIND_NULL, 0, NULL};
+    const dgm_value object = {DGM_JSON_KIND_OBJECT, 1, NULL},
+                    array = {DGM_JSON_KIND_ARRAY, 1, NULL}, key = {DGM_JSON_KIND_STRING, 4, "type"},
+                    null = {DGM_JSON_KIND_NULL, 0, NULL};
     (void)state;
     check_refused(NULL, 0, DGM_BAD_PARAMS, "middle");
     REFUSED(DGM_BAD_PARAMS, "middle", array);
@@ -218,12 +221,9 @@ static void invalid_lists_are_refused(void **state)
 /* An official event is written as text. */
 static void invalid_numbers_are_refused(void **state)
 {
-    dgm_value list[] = {{DGM_JSON_KIND_OBJECT, 3, NULL},
-                        {DGM_JSON_KIND_STRING, 4, "type"},
-                        {DGM_JSON_KIND_STRING, 6, "CUSTOM"},
-                        {DGM_JSON_KIND_STRING, 4, "name"},
-                        {DGM_JSON_KIND_STRING, 1, "n"},
-                        {DGM_JSON_KIND_STRING, 5, "value"},
+    dgm_value list[] = {{DGM_JSON_KIND_OBJECT, 3, NULL},     {DGM_JSON_KIND_STRING, 4, "type"},
+                        {DGM_JSON_KIND_STRING, 6, "CUSTOM"}, {DGM_JSON_KIND_STRING, 4, "name"},
+                        {DGM_JSON_KIND_STRING, 1, "n"},      {DGM_JSON_KIND_STRING, 5, "value"},
                         {DGM_JSON_KIND_NUMBER, 3, "NaN"}};
     static const char *const numbers[] = {"", "x", "1 ", "1,2", "\"", "[", "\xff"};
     (void)state;

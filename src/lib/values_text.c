@@ -6,8 +6,8 @@
  */
 #include "base/limits.h"
 #include "base/list.h"
-#include "json/copy_clean.h"
 #include "lib/values_int.h"
+#include "json/copy_clean.h"
 
 #define FIRST_VALUES 32
 
@@ -24,8 +24,7 @@ static dgm_value *values_add(struct values_list *l, dgm_json_kind kind, size_t n
 {
     if (l->n == l->cap) {
         size_t cap = l->cap ? 2 * l->cap : FIRST_VALUES;
-        l->at =
-            dgm_arena_realloc(l->arena, l->at, l->cap * sizeof *l->at, cap * sizeof *l->at);
+        l->at = dgm_arena_realloc(l->arena, l->at, l->cap * sizeof *l->at, cap * sizeof *l->at);
         l->cap = cap;
     }
     dgm_value *v = &l->at[l->n++];

@@ -61,7 +61,8 @@ static const char *const others[] = {
 
 static const dgm_codec *best_of(const yyjson_val *v)
 {
-    const dgm_codec *const codecs[] = {&dgm_codec_a2a_10, &dgm_codec_a2a_03, &dgm_codec_a2a_03_rest},
+    const dgm_codec *const codecs[] = {&dgm_codec_a2a_10, &dgm_codec_a2a_03,
+                                       &dgm_codec_a2a_03_rest},
                            *found = NULL;
     int best = 0;
     for (size_t i = 0; i < 3; i++) {
