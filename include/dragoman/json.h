@@ -60,6 +60,20 @@ DGM_API bool dgm_json_is_equal(const dgm_json *a, const dgm_json *b);
 /* Compact JSON, for dgm_free(). An absent value is written as null. */
 DGM_API char *dgm_json_text(const dgm_json *value);
 
+/*
+ * A value of a flat list. An array is followed by its n elements, an object by its n members: a key, which is a string,
+ * and the value of the member. {"a": [1, true]} is
+ *
+ *     {DGM_JSON_KIND_OBJECT, 1, NULL}, {DGM_JSON_KIND_STRING, 1, "a"}, {DGM_JSON_KIND_ARRAY, 2, NULL},
+ *     {DGM_JSON_KIND_NUMBER, 1, "1"}, {DGM_JSON_KIND_BOOL, 1, NULL}
+ */
+typedef struct dgm_value {
+    dgm_json_kind kind;
+    size_t n; /* bytes of `text`, elements, or members; of a boolean 0 or 1 */
+    const char
+        *text; /* of a string, in UTF-8, or of a number, as in JSON: not checked, and borrowed */
+} dgm_value;
+
 /* ---- making ------------------------------------------------------------------------------------ */
 
 /* Parses JSON text into the memory of a document. */

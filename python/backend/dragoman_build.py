@@ -1,7 +1,9 @@
-"""Builds the wheel (PEP 517): the package's files, libdragoman.so and libdragoman-agent.so, zipped. Needs nothing but Python.
+"""Builds the wheel (PEP 517): the package's files, libdragoman.so, libdragoman-agent.so and the extension module, zipped. Needs nothing
+but Python.
 
-The libraries are DRAGOMAN_LIB, if that is set, and the one beside it; else those of build/ in the tree (`make`); else meson
-and ninja build them. A wheel without libdragoman-agent.so has everything but AgentLoop.
+The libraries are DRAGOMAN_LIB, if that is set, and those beside it; else those of build/ in the tree (`make`); else meson
+and ninja build them. A wheel without libdragoman-agent.so has everything but AgentLoop. A wheel without the extension module
+(no headers of Python when it was built) uses ctypes, which takes longer.
 """
 import base64
 import ctypes
@@ -17,8 +19,8 @@ import zipfile
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TREE = os.path.dirname(HERE)
-AGENT = "libdragoman-agent.so"
-NEWEST = "dgm_converter_new_json"  # a library without it is older than this package
+BESIDE = ("libdragoman-agent.so", "_native.abi3.so")  # where the library is
+NEWEST = "dgm_values_convert"  # a library without it is older than this package
 
 
 def _version():
@@ -47,6 +49,9 @@ def _built_here(folder):
         if p.returncode:
             sys.exit(f"dragoman: {' '.join(command)} failed:\n{p.stdout[-4000:]}\n"
                      f"`make` in {TREE} installs what it needs, or says what is missing.")
+    # fails if there are no headers of Python
+    subprocess.run(["meson", "compile", "-C", folder, "_native:shared_module"], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
     return os.path.join(folder, "libdragoman.so")
 
 
@@ -104,10 +109,11 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     files.update({f"aion/langgraph/{f}": _read(os.path.join(aion, f)) for f in sorted(os.listdir(aion)) if f.endswith(".py")})
     with tempfile.TemporaryDirectory(prefix="dragoman-") as folder:
         library = _library(folder)
-        agent = os.path.join(os.path.dirname(library), AGENT)
         files["dragoman/libdragoman.so"] = _read(library)
-        if os.path.exists(agent):
-            files[f"dragoman/{AGENT}"] = _read(agent)
+        for name in BESIDE:
+            path = os.path.join(os.path.dirname(library), name)
+            if os.path.exists(path):
+                files[f"dragoman/{name}"] = _read(path)
     return _wheel(wheel_directory, files, _tag())
 
 

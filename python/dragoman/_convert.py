@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import threading
 from typing import Any, Dict, NamedTuple, Optional, Tuple, TypeVar, Union
 
+from ._extension import native
 from ._library import Err, error, lib
 
 _Text = TypeVar("_Text", str, bytes)
@@ -60,6 +62,16 @@ def _given(data: Union[str, bytes, bytearray, memoryview]) -> Tuple[Union[bytes,
     return given, len(given)
 
 
+def _options(from_: str, to: str, framing: str, as_: Optional[str], object: Optional[str], seed: Optional[str],
+             compact: Optional[bool], answer_source: str) -> bytes:
+    options: Dict[str, Any] = {"from": from_, "to": to, "framing": framing, "as": as_, "object": object,
+                               "seed": seed, "compact": compact, "answer_source": answer_source}
+    return json.dumps({k: v for k, v in options.items() if v is not None}).encode("ascii")
+
+
+_same_options = functools.lru_cache(maxsize=64, typed=True)(_options)
+
+
 class Converter:
     """A stream from one format to another, in whatever pieces the bytes come.
 
@@ -75,9 +87,7 @@ class Converter:
     def __init__(self, from_: str, to: str, *, framing: str = "auto", as_: Optional[str] = None,
                  object: Optional[str] = None, seed: Optional[str] = None, compact: Optional[bool] = None,
                  answer_source: str = "auto") -> None:
-        options: Dict[str, Any] = {"from": from_, "to": to, "framing": framing, "as": as_, "object": object,
-                                   "seed": seed, "compact": compact, "answer_source": answer_source}
-        text = json.dumps({k: v for k, v in options.items() if v is not None}).encode("ascii")
+        text = _options(from_, to, framing, as_, object, seed, compact, answer_source)
         self._handle: Optional[ctypes.c_void_p] = None
         self._lock = threading.Lock()
         handle, err = ctypes.c_void_p(), Err()
@@ -157,6 +167,14 @@ def convert(text: _Text, from_: str, to: str, *, framing: str = "auto", as_: Opt
     """
     if isinstance(text, str) and to in _BINARY:
         raise TypeError(f"{to} is binary: pass bytes to get bytes")
+    if native:
+        try:
+            options = _same_options(from_, to, framing, as_, object, seed, compact, answer_source)
+        except TypeError:  # of a type that the library refuses
+            options = _options(from_, to, framing, as_, object, seed, compact, answer_source)
+        found: _Text = native.convert(options, text)
+        if found is not NotImplemented:
+            return found
     with Converter(from_, to, framing=framing, as_=as_, object=object, seed=seed, compact=compact,
                    answer_source=answer_source) as converter:
         return converter._whole(text)

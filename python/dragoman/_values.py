@@ -91,7 +91,9 @@ def _plain(value: Any) -> Any:
     return members["root"] if list(members) == ["root"] else members
 
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), default=_plain)  # made once: json.dumps() would each time
+# made once: json.dumps() would each time
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_plain)
+_ASCII_ENCODER = json.JSONEncoder(separators=(",", ":"), default=_plain)
 
 
 def text_of(value: Any) -> bytes:
@@ -101,5 +103,7 @@ def text_of(value: Any) -> bytes:
     if _is_pydantic(value):
         text: str = value.model_dump_json(by_alias=True, exclude_none=True)
         return text.encode()
-    # ASCII: half a surrogate pair reaches the library as an escape, which refuses it and says where
-    return _ENCODER.encode(value).encode("ascii")
+    try:
+        return _ENCODER.encode(value).encode()
+    except UnicodeEncodeError:  # half a surrogate pair: as an escape it reaches the library, which reports where it is
+        return _ASCII_ENCODER.encode(value).encode("ascii")

@@ -51,17 +51,20 @@ class Install(unittest.TestCase):
         self.assertIn(os.path.join(self.folder, "lib"), p.stdout)
         p = self.python(EMIT)
         self.assertEqual(p.stdout, "{'a2a': {'type': 'task_metadata', 'metadata': {'progress': 1}}} None\n")
+        p = self.python("import dragoman; print(dragoman._extension.native.__file__)")
+        self.assertIn(os.path.join(self.folder, "lib"), p.stdout)
         p = self.pip("check")
         self.assertEqual(p.returncode, 0, p.stdout)
         p = self.pip("show", "-f", "dragoman")
-        for line in ("Name: dragoman", "dragoman/py.typed", "dragoman/libdragoman.so", "dragoman/libdragoman-agent.so", "dragoman/__init__.py"):
+        for line in ("Name: dragoman", "dragoman/py.typed", "dragoman/libdragoman.so", "dragoman/libdragoman-agent.so", "dragoman/_native.abi3.so",
+                     "dragoman/__init__.py"):
             self.assertIn(line, p.stdout)
 
     def test_2_tests(self):
         """the tests pass with what was installed"""
-        for program in ("functions", "convert", "agent"):
+        for program, without in (("functions", ""), ("functions", "1"), ("convert", ""), ("native", ""), ("agent", "")):
             p = run(os.path.join(self.bin, "python"), os.path.join(tap.TREE, "python", "tests", f"test_{program}.py"),
-                    env={"DRAGOMAN_INSTALLED": "1"})
+                    env={"DRAGOMAN_INSTALLED": "1", "DRAGOMAN_NO_EXTENSION": without})
             self.assertEqual(p.returncode, 0, p.stdout)
 
     def test_3_uninstall(self):

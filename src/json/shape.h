@@ -87,10 +87,19 @@ typedef struct dgm_writer {
     dgm_format_id format; /* whose unknown members may be written */
 } dgm_writer;
 
+/* A flat list of values that grows. */
+typedef struct dgm_flat {
+    dgm_arena *arena;
+    dgm_value *at;
+    size_t n, cap;
+} dgm_flat;
+
 typedef struct dgm_custom {
     dgm_code (*read)(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object);
     /* Writes nothing, or dgm_put_key(w, f) and a value. */
     void (*write)(dgm_writer *w, const dgm_field *f, const void *object);
+    /* Appends exactly one value, the same as write(); false: it cannot. NULL: never. */
+    bool (*flatten)(dgm_flat *flat, const void *object);
 } dgm_custom;
 
 /* How a writer sees at a glance that a member is absent, as most members of most objects are. */
@@ -293,3 +302,23 @@ bool dgm_base64_normalise(dgm_arena *a, dgm_str in, dgm_str *ret);
 /* The base64 of two pieces of bytes that follow each other: so many characters of the first stay (all, unless it is padded), and
  * *ret_more comes behind them. Both are standard base64. */
 size_t dgm_base64_join(dgm_arena *a, dgm_str first, dgm_str more, dgm_str *ret_more);
+
+/* ---- flat lists ---------------------------------------------------------------------------------- */
+
+/*
+ * The object that dgm_shape_write() writes, appended to a flat list. Texts are borrowed from the object. false: this object
+ * has a member that needs its text, or unknown members; the list then has a part of the object at its end.
+ */
+bool dgm_shape_flatten(dgm_flat *flat, const dgm_shape *s, const void *object);
+
+dgm_value *dgm_flat_grow(dgm_flat *flat); /* slow path of dgm_flat_add */
+static inline void dgm_flat_add(dgm_flat *flat, dgm_json_kind kind, size_t n, const char *text)
+{
+    dgm_value *v = flat->n < flat->cap ? &flat->at[flat->n++] : dgm_flat_grow(flat);
+    *v = (dgm_value){kind, n, text};
+}
+static inline void dgm_flat_add_str(dgm_flat *flat, dgm_str text)
+{
+    dgm_flat_add(flat, DGM_JSON_KIND_STRING, text.n, text.p ? text.p : "");
+}
+void dgm_flat_add_json(dgm_flat *flat, const yyjson_val *v); /* NULL adds null */

@@ -242,35 +242,47 @@ static dgm_code fold(dgm_arena *a, const dgm_canon_events *events, dgm_canon_fol
 
 static void put_chat(dgm_functions_out *out, const dgm_chat_message *m)
 {
+    if (dgm_functions_flatten(out, &dgm_chat_message_shape, m))
+        return;
     dgm_writer w = dgm_functions_next(out, DGM_FORMAT_CHAT);
     dgm_chat_write(&w, m);
+}
+
+static void free_fold(void *f)
+{
+    dgm_canon_fold_free(f);
+}
+
+/* Texts of the messages are in the fold: it is freed with the arena. */
+static dgm_code fold_official(dgm_arena *a, dgm_functions_events *events, dgm_err *err)
+{
+    dgm_canon_fold *f = dgm_canon_fold_new(DGM_MAX_OUTPUT_BYTES);
+    dgm_arena_defer(a, free_fold, f);
+    return fold(a, &events->canon, f, &events->simple, err);
+}
+
+dgm_code dgm_functions_event_to_chat(dgm_functions_in *in, dgm_functions_out *out, dgm_err *err)
+{
+    dgm_functions_events events;
+    struct making k = {.a = in->a, .err = err};
+    dgm_map_init(&k.by_parent);
+    dgm_code rc = dgm_functions_read_events(in, &events, err);
+    if (!rc && events.official && !events.chunk)
+        rc = fold_official(in->a, &events, err);
+    if (!rc)
+        rc = add_events(&k, &events.simple);
+    for (size_t i = 0; !rc && i < k.list.n; i++)
+        put_chat(out, &k.list.at[i]);
+    out->is_list = events.is_list;
+    dgm_map_done(&k.by_parent);
+    return rc;
 }
 
 dgm_code dgm_convert_agui_event_to_openai_chat(const char *text, size_t n, char **ret_text,
                                                size_t *ret_n, dgm_err *err)
 {
-    if (!ret_text || (!text && n))
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_auto(dgm_canon_fold_free) dgm_canon_fold *f = dgm_canon_fold_new(DGM_MAX_OUTPUT_BYTES);
-    const dgm_str in = {text, n};
-    dgm_functions_events events;
-    dgm_functions_out out;
-    dgm_err fault = {0};
-    struct making k = {.a = a, .err = &fault};
-    dgm_map_init(&k.by_parent);
-    dgm_functions_out_init(&out);
-    dgm_code rc = dgm_functions_read_events(a, in, &events, &fault);
-    if (!rc && events.official && !events.chunk)
-        rc = fold(a, &events.canon, f, &events.simple, &fault);
-    if (!rc)
-        rc = add_events(&k, &events.simple);
-    for (size_t i = 0; !rc && i < k.list.n; i++)
-        put_chat(&out, &k.list.at[i]);
-    out.is_list = events.is_list;
-    dgm_map_done(&k.by_parent);
-    rc = dgm_functions_out_done(&out, rc, ret_text, ret_n, &fault);
-    return rc ? dgm_functions_failed(in, &fault, err) : DGM_OK;
+    return dgm_functions_on_text(dgm_functions_event_to_chat, (dgm_str){text, n}, ret_text, ret_n,
+                                 err);
 }
 
 /* [openai_message or null,[tool_messages]] */
@@ -291,34 +303,59 @@ static void put_pair(dgm_buf *b, const dgm_direct_pair *pair)
     dgm_buf_add_lit(b, "]]");
 }
 
+/* The same as a flat list; false: it cannot be. */
+static bool flatten_pair(dgm_functions_out *out, const dgm_direct_pair *pair)
+{
+    dgm_flat *flat = out->flat;
+    const dgm_chat_messages *tools = &pair->tool_messages;
+    if (!flat)
+        return false;
+    size_t start = flat->n;
+    dgm_flat_add(flat, DGM_JSON_KIND_ARRAY, 2, NULL);
+    bool done = true;
+    if (pair->openai_message)
+        done = dgm_shape_flatten(flat, &dgm_chat_message_shape, pair->openai_message);
+    else
+        dgm_flat_add(flat, DGM_JSON_KIND_NULL, 0, NULL);
+    dgm_flat_add(flat, DGM_JSON_KIND_ARRAY, tools->n, NULL);
+    for (size_t i = 0; done && i < tools->n; i++)
+        done = dgm_shape_flatten(flat, &dgm_chat_message_shape, &tools->at[i]);
+    if (done)
+        out->n_flat++;
+    else
+        flat->n = start;
+    return done;
+}
+
+dgm_code dgm_functions_message_to_chat(dgm_functions_in *in, dgm_functions_out *out, dgm_err *err)
+{
+    dgm_functions_object o;
+    dgm_direct_pair pair;
+    const dgm_message *m = NULL;
+    dgm_code rc;
+    if (!in->text.p)
+        in->text = DGM_STR(""); /* ids are not part of the result */
+    if ((rc = dgm_functions_read_object(in, in->root, 0, &o, err)))
+        return rc;
+    m = o.frame.object.kind == DGM_OBJECT_SEND_REQUEST
+            ? ((const dgm_send_request *)o.frame.object.it)->message
+            : dgm_a2a_message_in(&o.frame.object);
+    if (!m)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                        "this is a %s: only a message becomes messages of Chat Completions",
+                        dgm_object_kind_name(o.frame.object.kind));
+    if ((rc = dgm_direct_to_chat(in->a, m, DGM_AT_LIT(NULL, "message"), false, &pair, err))) {
+        dgm_a2a_name_pointer(o.codec, &o.frame, err);
+        return rc;
+    }
+    if (!flatten_pair(out, &pair))
+        put_pair(dgm_functions_next(out, DGM_FORMAT_NONE).out, &pair);
+    return DGM_OK;
+}
+
 dgm_code dgm_convert_a2a_message_to_openai(const char *text, size_t n, char **ret_text,
                                            size_t *ret_n, dgm_err *err)
 {
-    if (!ret_text || (!text && n))
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    const dgm_str in = {text, n};
-    dgm_functions_object o = {0};
-    dgm_functions_out out;
-    dgm_direct_pair pair = {0};
-    const dgm_message *m = NULL;
-    dgm_err fault = {0};
-    yyjson_val *v;
-    dgm_functions_out_init(&out);
-    dgm_code rc = dgm_json_read(a, in, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, &fault);
-    if (!rc && !(rc = dgm_functions_read_object(a, v, in, 0, &o, &fault)))
-        m = o.frame.object.kind == DGM_OBJECT_SEND_REQUEST
-                ? ((const dgm_send_request *)o.frame.object.it)->message
-                : dgm_a2a_message_in(&o.frame.object);
-    if (!rc && !m)
-        rc = dgm_fail(&fault, DGM_BAD_PARAMS, NULL,
-                      "this is a %s: only a message becomes messages of Chat Completions",
-                      dgm_object_kind_name(o.frame.object.kind));
-    const dgm_at *at = DGM_AT_LIT(NULL, "message");
-    if (!rc && (rc = dgm_direct_to_chat(a, m, at, false, &pair, &fault)))
-        dgm_a2a_name_pointer(o.codec, &o.frame, &fault);
-    if (!rc)
-        put_pair(dgm_functions_next(&out, DGM_FORMAT_NONE).out, &pair);
-    rc = dgm_functions_out_done(&out, rc, ret_text, ret_n, &fault);
-    return rc ? dgm_functions_failed(in, &fault, err) : DGM_OK;
+    return dgm_functions_on_text(dgm_functions_message_to_chat, (dgm_str){text, n}, ret_text, ret_n,
+                                 err);
 }

@@ -294,44 +294,51 @@ static dgm_code put_object(dgm_arena *a, const dgm_functions_object *o, dgm_even
     return DGM_OK;
 }
 
-static dgm_code put_value(dgm_arena *a, yyjson_val *v, dgm_str text, size_t i, const dgm_at *at,
+static dgm_code put_value(dgm_functions_in *in, yyjson_val *v, size_t i, const dgm_at *at,
                           dgm_event_dialect dialect, dgm_functions_out *out, dgm_err *err)
 {
     dgm_functions_object o;
-    dgm_code rc = dgm_functions_read_object(a, v, text, i, &o, err);
+    dgm_code rc = dgm_functions_read_object(in, v, i, &o, err);
     if (!rc)
-        rc = put_object(a, &o, dialect, out, err);
+        rc = put_object(in->a, &o, dialect, out, err);
     if (rc)
         dgm_err_below(at, err);
     return rc;
+}
+
+static dgm_code put_values(dgm_functions_in *in, dgm_event_dialect dialect, dgm_functions_out *out,
+                           dgm_err *err)
+{
+    size_t i, n;
+    yyjson_val *v;
+    dgm_code rc;
+    if (!yyjson_is_arr(in->root))
+        return put_value(in, in->root, 0, NULL, dialect, out, err);
+    out->is_list = true;
+    yyjson_arr_foreach (in->root, i, n, v) {
+        if ((rc = put_value(in, v, i, DGM_AT_I(NULL, i), dialect, out, err)))
+            return rc;
+    }
+    return DGM_OK;
+}
+
+dgm_code dgm_functions_a2a_to_simple(dgm_functions_in *in, dgm_functions_out *out, dgm_err *err)
+{
+    return put_values(in, DGM_EVENTS_SIMPLE, out, err);
+}
+
+dgm_code dgm_functions_a2a_to_official(dgm_functions_in *in, dgm_functions_out *out, dgm_err *err)
+{
+    return put_values(in, DGM_EVENTS_OFFICIAL, out, err);
 }
 
 dgm_code dgm_convert_a2a_message_to_agui_event(const char *text, size_t n,
                                                dgm_event_dialect dialect, char **ret_text,
                                                size_t *ret_n, dgm_err *err)
 {
-    if (!ret_text || (!text && n))
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    const dgm_str in = {text, n};
-    dgm_functions_out out;
-    dgm_err fault = {0};
-    yyjson_val *root, *v;
-    size_t i, count;
-    dgm_functions_out_init(&out);
-    dgm_code rc = dgm_json_read(a, in, DGM_MAX_OBJECT_BYTES, "object_bytes", &root, &fault);
-    if (!rc && yyjson_is_arr(root)) {
-        out.is_list = true;
-        yyjson_arr_foreach (root, i, count, v) {
-            const dgm_at *at = DGM_AT_I(NULL, i);
-            if ((rc = put_value(a, v, in, i, at, dialect, &out, &fault)))
-                break;
-        }
-    } else if (!rc) {
-        rc = put_value(a, root, in, 0, NULL, dialect, &out, &fault);
-    }
-    rc = dgm_functions_out_done(&out, rc, ret_text, ret_n, &fault);
-    return rc ? dgm_functions_failed(in, &fault, err) : DGM_OK;
+    return dgm_functions_on_text(dialect == DGM_EVENTS_OFFICIAL ? dgm_functions_a2a_to_official
+                                                                : dgm_functions_a2a_to_simple,
+                                 (dgm_str){text, n}, ret_text, ret_n, err);
 }
 
 /* The same parts, the same id. */

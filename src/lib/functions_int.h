@@ -18,8 +18,16 @@ typedef struct dgm_functions_object {
     bool made_id; /* the id of its message, or of its task, is made up */
 } dgm_functions_object;
 
-/* text: what v was read from; n: which of its values. Pointers of errors begin at v. */
-dgm_code dgm_functions_read_object(dgm_arena *a, yyjson_val *v, dgm_str text, size_t n,
+/* The input of a function. */
+typedef struct dgm_functions_in {
+    dgm_arena *a;
+    yyjson_val *root;
+    dgm_str
+        text; /* of root: generated ids depend on it. p == NULL: it is written when an id is needed. */
+} dgm_functions_in;
+
+/* v: root, or its element n. Pointers of errors begin at v. */
+dgm_code dgm_functions_read_object(dgm_functions_in *in, yyjson_val *v, size_t n,
                                    dgm_functions_object *ret_object, dgm_err *err);
 
 /* A list of events. Elements that are null are left out; those that are lists stand for their own
@@ -32,26 +40,34 @@ typedef struct dgm_functions_events {
     dgm_canon_events canon;   /* AG-UI's own, chunks made START, CONTENT, END */
 } dgm_functions_events;
 
-dgm_code dgm_functions_read_events(dgm_arena *a, dgm_str text, dgm_functions_events *ret_events,
+dgm_code dgm_functions_read_events(const dgm_functions_in *in, dgm_functions_events *ret_events,
                                    dgm_err *err);
-
-/* Line and column of what the pointer of err names, where they are not known yet; copies it out. */
-dgm_code dgm_functions_failed(dgm_str text, dgm_err *fault, dgm_err *err);
 
 /* ---- writing --------------------------------------------------------------------------------------------- */
 
-/* Values one behind the other: no value gives no text, one is itself, several are an array. */
+/*
+ * Values one behind the other: no value gives no text, one is itself, several are an array. With `flat`, values that can be
+ * are written there instead.
+ */
 typedef struct dgm_functions_out {
     dgm_buf text;
     size_t n;
-    bool is_list; /* one or none, too, are an array */
+    bool is_list;   /* one or none, too, are an array */
+    dgm_flat *flat; /* NULL: all are text. Its first value is room for the array. */
+    size_t n_flat;
 } dgm_functions_out;
 
 void dgm_functions_out_init(dgm_functions_out *o);
+void dgm_functions_out_clear(dgm_functions_out *o); /* for another result; memory stays */
 dgm_writer dgm_functions_next(dgm_functions_out *o, dgm_format_id format); /* for the next value */
-/* Takes the text, or frees it when rc is not DGM_OK; err is where that goes. */
+/* Completes the text. It is absent if there is no value. */
+dgm_code dgm_functions_out_end(dgm_functions_out *o, dgm_str *ret_text, dgm_err *err);
+/* Returns the text for dgm_free(), or frees it when rc is not DGM_OK; err is where that goes. */
 dgm_code dgm_functions_out_done(dgm_functions_out *o, dgm_code rc, char **ret_text, size_t *ret_n,
                                 dgm_err *err);
+
+/* Was it written to the flat list? */
+bool dgm_functions_flatten(dgm_functions_out *o, const dgm_shape *s, const void *object);
 
 void dgm_functions_put_simple(dgm_functions_out *o, const dgm_simple_events *events);
 
@@ -59,3 +75,14 @@ void dgm_functions_put_simple(dgm_functions_out *o, const dgm_simple_events *eve
 dgm_code dgm_functions_put_official(dgm_functions_out *out, dgm_arena *a,
                                     const dgm_simple_events *events, const dgm_event *e,
                                     dgm_err *err);
+
+/* ---- the functions --------------------------------------------------------------------------------------- */
+
+/* From a value to values: what the functions of dragoman/convert.h on text and on flat lists have in common. */
+typedef dgm_code dgm_functions_convert(dgm_functions_in *in, dgm_functions_out *out, dgm_err *err);
+
+dgm_functions_convert dgm_functions_a2a_to_simple, dgm_functions_a2a_to_official,
+    dgm_functions_compact, dgm_functions_event_to_chat, dgm_functions_message_to_chat;
+
+dgm_code dgm_functions_on_text(dgm_functions_convert *convert, dgm_str text, char **ret_text,
+                               size_t *ret_n, dgm_err *err);

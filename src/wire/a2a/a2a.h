@@ -21,6 +21,12 @@ dgm_method dgm_a2a_find_method(dgm_str name, bool v10);
 /* The method of 1.0 that has params of this kind; NULL: none. */
 const char *dgm_a2a_method_with(dgm_object_kind params);
 
+/*
+ * The dialect that recognises v best; NULL: not one of them does. ret_kind: what v is, for decode(), if that is known
+ * already, else DGM_OBJECT_NONE.
+ */
+const dgm_codec *dgm_a2a_find_dialect(const yyjson_val *v, dgm_object_kind *ret_kind);
+
 /* The message or the task that an object is or holds; NULL: none. */
 const dgm_message *dgm_a2a_message_in(const dgm_object *o);
 const dgm_task *dgm_a2a_task_in(const dgm_object *o);

@@ -217,6 +217,8 @@ dgm_object_kind dgm_a2a_03_rest_detect(const yyjson_val *v, bool in_stream)
 
 /* ---- whose is it? -------------------------------------------------------------------------------------------------- */
 
+#define MANY 16 /* elements of a list are enough */
+
 enum mark { NO_MARK = 0, MARK_10 = 1, MARK_03 = 2, MARK_03_REST = 4 };
 
 static unsigned marks_of_text(dgm_str s)
@@ -232,9 +234,9 @@ static unsigned marks_of_text(dgm_str s)
 
 static unsigned marks_of_part(const yyjson_val *p)
 {
-    yyjson_val *data = dgm_json_get(p, DGM_STR("data"));
     if (has(p, "kind", NULL))
         return MARK_03;
+    yyjson_val *data = dgm_json_get(p, DGM_STR("data"));
     if (has(p, "raw", NULL) || has(p, "url", NULL) || has(p, "mediaType", "media_type"))
         return MARK_10;
     if (is_object(p, "file"))
@@ -256,6 +258,18 @@ static unsigned narrow(unsigned have, unsigned more)
     if (!have || !more)
         return have | more;
     return have & more ? have & more : have;
+}
+
+static unsigned marks_of_parts(unsigned marks, yyjson_val *parts)
+{
+    yyjson_val *part;
+    size_t i, n;
+    yyjson_arr_foreach (parts, i, n, part) {
+        marks = narrow(marks, marks_of_part(part));
+        if (i == MANY)
+            break;
+    }
+    return marks;
 }
 
 /* Reads the objects that an object can contain, as deep as nouns nest: task > history > message > part. */
@@ -301,10 +315,14 @@ static unsigned marks_of(const yyjson_val *v, int depth)
         size_t j, n;
         if (!yyjson_is_arr(list) || (i < 2 && is_list_of_others(list)))
             continue;
+        if (i < 2) {
+            marks = marks_of_parts(marks, list);
+            continue;
+        }
         yyjson_arr_foreach (list, j, n, e) {
-            marks = narrow(marks, i < 2 ? marks_of_part(e) : marks_of(e, depth - 1));
-            if (j == 16)
-                break; /* enough to tell, and bound */
+            marks = narrow(marks, marks_of(e, depth - 1));
+            if (j == MANY)
+                break;
         }
     }
     return marks;
@@ -330,10 +348,73 @@ static unsigned marks_at_top(const yyjson_val *v)
     return marks ? marks : marks_of_part(v);
 }
 
-static int a2a_recognise(const yyjson_val *v, unsigned mine,
-                         dgm_object_kind (*detect)(const yyjson_val *, bool))
+/* The members of a message that its dialect shows in. */
+struct message_members {
+    yyjson_val *role, *parts, *kind, *message_id;
+};
+
+/* Where the value of this member belongs; NULL: messages have the member, but it shows nothing. */
+static bool message_member(dgm_str name, struct message_members *m, yyjson_val ***ret)
 {
-    unsigned marks = marks_at_top(v);
+    *ret = NULL;
+    switch (name.n) {
+    case 4:
+        *ret = dgm_str_is(name, "role") ? &m->role : dgm_str_is(name, "kind") ? &m->kind : NULL;
+        return *ret;
+    case 5: *ret = dgm_str_is(name, "parts") ? &m->parts : NULL; return *ret;
+    case 6: return dgm_str_is(name, "taskId");
+    case 7: return dgm_str_is(name, "task_id");
+    case 8: return dgm_str_is(name, "metadata");
+    case 9: return dgm_str_is(name, "messageId") || dgm_str_is(name, "contextId");
+    case 10:
+        *ret = dgm_str_is(name, "message_id") ? &m->message_id : NULL;
+        return *ret || dgm_str_is(name, "context_id") || dgm_str_is(name, "extensions");
+    case 16: return dgm_str_is(name, "referenceTaskIds");
+    default: return false;
+    }
+}
+
+/* Is every member one of a message, and each one that counts there once? */
+static bool find_message_members(const yyjson_val *v, struct message_members *ret)
+{
+    yyjson_val *object = (yyjson_val *)(uintptr_t)v, *key, *value, **to;
+    size_t i, n;
+    *ret = (struct message_members){0};
+    if (!yyjson_is_obj(object))
+        return false;
+    yyjson_obj_foreach (object, i, n, key, value) {
+        if (!message_member(dgm_json_str(key), ret, &to) || (to && *to))
+            return false;
+        if (to)
+            *to = value;
+    }
+    return yyjson_is_str(ret->role) && yyjson_is_arr(ret->parts);
+}
+
+/*
+ * The marks of a message that has nothing but members of messages, without a search for each member of all other objects.
+ * NO_MARK: it is another object, or marks_at_top() must decide. Every dialect detects an object with marks as a message.
+ */
+static unsigned marks_of_plain_message(const yyjson_val *v)
+{
+    struct message_members m;
+    if (!find_message_members(v, &m) || is_list_of_others(m.parts) ||
+        (m.kind && !(yyjson_is_str(m.kind) && dgm_str_is(dgm_json_str(m.kind), "message"))))
+        return NO_MARK;
+    dgm_str role = dgm_json_str(m.role);
+    unsigned marks = marks_of_text(role);
+    if (dgm_str_is(role, "user") || dgm_str_is(role, "agent"))
+        marks = narrow(marks, MARK_03);
+    if (m.kind)
+        marks = narrow(marks, MARK_03);
+    if (m.message_id && !yyjson_is_null(m.message_id))
+        marks = narrow(marks, MARK_10 | MARK_03_REST);
+    return marks_of_parts(marks, m.parts);
+}
+
+static int a2a_score(const yyjson_val *v, unsigned marks, unsigned mine,
+                     dgm_object_kind (*detect)(const yyjson_val *, bool))
+{
     if (marks)
         return marks == mine ? 3 : marks & mine ? 2 : 0;
     if (has(v, "role", NULL) && has(v, "content", NULL) && !has(v, "parts", NULL) &&
@@ -346,19 +427,44 @@ static int a2a_recognise(const yyjson_val *v, unsigned mine,
 int dgm_a2a_10_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
     (void)ret_form;
-    return a2a_recognise(v, MARK_10, dgm_a2a_10_detect);
+    return a2a_score(v, marks_at_top(v), MARK_10, dgm_a2a_10_detect);
 }
 
 int dgm_a2a_03_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
     (void)ret_form;
-    return a2a_recognise(v, MARK_03, dgm_a2a_03_detect);
+    return a2a_score(v, marks_at_top(v), MARK_03, dgm_a2a_03_detect);
 }
 
 int dgm_a2a_03_rest_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
     (void)ret_form;
-    return a2a_recognise(v, MARK_03_REST, dgm_a2a_03_rest_detect);
+    return a2a_score(v, marks_at_top(v), MARK_03_REST, dgm_a2a_03_rest_detect);
+}
+
+const dgm_codec *dgm_a2a_find_dialect(const yyjson_val *v, dgm_object_kind *ret_kind)
+{
+    static const struct {
+        unsigned mark;
+        dgm_object_kind (*detect)(const yyjson_val *, bool);
+        const dgm_codec *codec;
+    } dialects[] = {{MARK_10, dgm_a2a_10_detect, &dgm_codec_a2a_10},
+                    {MARK_03, dgm_a2a_03_detect, &dgm_codec_a2a_03},
+                    {MARK_03_REST, dgm_a2a_03_rest_detect, &dgm_codec_a2a_03_rest}};
+    unsigned marks = marks_of_plain_message(v);
+    const dgm_codec *found = NULL;
+    int best = 0;
+    *ret_kind = marks ? DGM_OBJECT_MESSAGE : DGM_OBJECT_NONE;
+    if (!marks)
+        marks = marks_at_top(v);
+    for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) {
+        int score = a2a_score(v, marks, dialects[i].mark, dialects[i].detect);
+        if (score > best) {
+            best = score;
+            found = dialects[i].codec;
+        }
+    }
+    return found;
 }
 
 /* ---- arrays ------------------------------------------------------------------------------------------------ */

@@ -24,7 +24,15 @@ static void write_content(dgm_writer *w, const dgm_field *f, const void *object)
     else
         dgm_agui_put_content(w, &m->content);
 }
-static const dgm_custom content = {agui_simple_read_content, write_content};
+static bool simple_flatten_content(dgm_flat *flat, const void *object)
+{
+    const dgm_canon_content *c = &((const dgm_simple_message *)object)->content;
+    if (c->kind != DGM_CANON_CONTENT_TEXT && c->kind != DGM_CANON_CONTENT_ABSENT)
+        return false;
+    dgm_flat_add_str(flat, c->text);
+    return true;
+}
+static const dgm_custom content = {agui_simple_read_content, write_content, simple_flatten_content};
 
 /* The names that Chat Completions gave to roles, as the document's examples have them. */
 static const char *const role_names[] = {NULL, "developer", "system", "assistant", "user"};
@@ -53,7 +61,16 @@ static void write_arguments(dgm_writer *w, const dgm_field *f, const void *objec
     else
         dgm_buf_add_lit(w->out, "{}");
 }
-static const dgm_custom arguments = {read_arguments, write_arguments};
+static bool simple_flatten_arguments(dgm_flat *flat, const void *object)
+{
+    const dgm_simple_call *c = object;
+    if (c->arguments)
+        dgm_flat_add_json(flat, c->arguments);
+    else
+        dgm_flat_add(flat, DGM_JSON_KIND_OBJECT, 0, NULL);
+    return true;
+}
+static const dgm_custom arguments = {read_arguments, write_arguments, simple_flatten_arguments};
 
 static const dgm_field call_fields[] = {
     DGM_F(dgm_simple_call, id, "id", STR, DGM_REQUIRED | DGM_NONEMPTY),
@@ -121,6 +138,11 @@ void dgm_agui_simple_write(dgm_writer *w, const E *event)
 {
     if (event->kind)
         dgm_shape_write(w, shapes[event->kind], event);
+}
+
+bool dgm_agui_simple_flatten(dgm_flat *flat, const E *event)
+{
+    return event->kind && dgm_shape_flatten(flat, shapes[event->kind], event);
 }
 
 int dgm_agui_simple_recognise(const yyjson_val *v)

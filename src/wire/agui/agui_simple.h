@@ -14,6 +14,8 @@ extern const char dgm_agui_simple_name[]; /* "ag-ui-simple" */
 dgm_code dgm_agui_simple_read(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                               dgm_simple_event *ret_event);
 void dgm_agui_simple_write(dgm_writer *w, const dgm_simple_event *event);
+bool dgm_agui_simple_flatten(dgm_flat *flat,
+                             const dgm_simple_event *event); /* dgm_shape_flatten() */
 
 /* How likely is it that v is ours? 0: no, 2: shows its marks. */
 int dgm_agui_simple_recognise(const yyjson_val *v);

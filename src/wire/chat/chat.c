@@ -91,7 +91,17 @@ static void write_content(dgm_writer *w, const dgm_field *f, const void *object)
     }
 }
 
-static const dgm_custom content = {chat_read_content, write_content};
+static bool chat_flatten_content(dgm_flat *flat, const void *object)
+{
+    const dgm_chat_content *c = &((const dgm_chat_message *)object)->content;
+    if (c->kind == DGM_CHAT_CONTENT_TEXT)
+        dgm_flat_add_str(flat, c->text);
+    else if (c->kind == DGM_CHAT_CONTENT_NULL)
+        dgm_flat_add(flat, DGM_JSON_KIND_NULL, 0, NULL);
+    return c->kind == DGM_CHAT_CONTENT_TEXT || c->kind == DGM_CHAT_CONTENT_NULL;
+}
+
+static const dgm_custom content = {chat_read_content, write_content, chat_flatten_content};
 
 /* ---- tool calls ---------------------------------------------------------------------------------------- */
 
@@ -118,7 +128,13 @@ static void write_arguments(dgm_writer *w, const dgm_field *f, const void *objec
     dgm_json_put_str(w->out, ((const dgm_chat_call *)object)->arguments);
 }
 
-static const dgm_custom arguments = {read_arguments, write_arguments};
+static bool chat_flatten_arguments(dgm_flat *flat, const void *object)
+{
+    dgm_flat_add_str(flat, ((const dgm_chat_call *)object)->arguments);
+    return true;
+}
+
+static const dgm_custom arguments = {read_arguments, write_arguments, chat_flatten_arguments};
 
 static const dgm_field function_fields[] = {
     DGM_F(dgm_chat_call, name, "name", STR, DGM_REQUIRED | DGM_NONEMPTY),
