@@ -15,7 +15,7 @@ export function joinChunks(last, next) {
     return true;
 }
 
-const isText = (m) => m.chunk && typeof m.content === 'string' && !m.tool_call_chunks && !m.usage_metadata;
+const isText = (m) => m.chunk && !m.chunk_position && typeof m.content === 'string' && !m.tool_call_chunks && !m.usage_metadata;
 
 async function inputOf(graph, compiled, { input, resume }) {
     const { Command } = graph.library.langgraph;
@@ -105,8 +105,7 @@ class ModelCalls {
             ignoreChain: true, ignoreAgent: true, ignoreRetriever: true, ignoreCustomEvent: true,
             handleLLMNewToken: (_token, _index, id, _parent, _tags, fields) => {
                 const message = fields?.chunk?.message;
-                if (!message || this.#runOf.has(message)) return;
-                this.#runOf.set(message, id);
+                if (message) this.#runOf.set(message, id);
                 this.#of(id).sent++;
             },
             handleLLMEnd: (_output, id) => {
@@ -125,7 +124,8 @@ class ModelCalls {
     }
 
     onConsumed(message, data, ns) {
-        const id = this.#runOf.get(message), call = id === undefined ? null : this.#of(id);
+        const id = this.#runOf.get(message) ?? String(message.id).replace(/^run-/, ''); // a model that reports only text: LangGraph makes the chunk
+        const call = this.#runs.get(id);
         if (!call || !data.message.chunk) return;
         call.consumed++;
         call.last = [data, ns];
@@ -175,7 +175,7 @@ function configOf(graph, compiled, run, calls) {
  */
 async function idsBeforeResume(compiled, { thread, resume }) {
     const state = await compiled.getState({ configurable: { thread_id: thread } }), { values } = state;
-    const pending = interruptsOf(state).map((i) => i.id);
+    const pending = (await interruptsOf(compiled, thread, state)).map((i) => i.id);
     const unknown = Object.keys(resume).find((id) => !pending.includes(id));
     if (unknown !== undefined) throw new RpcError(INVALID_PARAMS, `interrupt ${unknown} is not pending on this thread; pending: ${pending.join(', ') || 'none'}`);
     return new Set((Array.isArray(values?.messages) ? values.messages : []).map((m) => m?.id).filter((id) => id != null));
@@ -216,7 +216,7 @@ async function statusOfError(graph, run, observer, compiled, error) {
 /** LangGraph has the state of a run that was interrupted only in the thread, not in the last element of its stream. */
 async function resultOf(graph, run, observer, compiled) {
     const state = await compiled.getState({ configurable: { thread_id: run.thread } });
-    const interrupts = interruptsOf(state), next = [...(state.next ?? [])];
+    const interrupts = await interruptsOf(compiled, run.thread, state), next = [...(state.next ?? [])];
     const messages = Array.isArray(state.values?.messages) ? state.values.messages : [];
     const isContinued = run.params.input == null && !run.params.resume;
     const outbox = state.values?.a2a_outbox ?? null;

@@ -9,10 +9,26 @@ export function toMessages(graph, list) {
     return list.map((m) => (isMessage(m) ? m : graph.library.messages.coerceMessageLikeToMessage(m)));
 }
 
-/** JavaScript has the interrupts of a state only in its tasks. */
-export function interruptsOf(state) {
-    const found = (state.tasks ?? []).flatMap((t) => t.interrupts ?? []);
-    return found.map(({ id, value, response_schema: schema }) => ({ id, value: graphJson(value), ...(schema ? { responseSchema: graphJson(schema) } : {}) }));
+const SPECIAL = ['__interrupt__', '__resume__', '__error__', '__scheduled__'];
+
+/** Tasks that have finished: they have written something. */
+async function finishedTasks(compiled, thread) {
+    const tuple = await compiled.checkpointer.getTuple(configOf(thread));
+    return new Set((tuple?.pendingWrites ?? []).filter(([, channel]) => !SPECIAL.includes(channel)).map(([task]) => task));
+}
+
+/**
+ * The interrupts that wait for an answer. JavaScript has them only in the tasks of a state, and a task still has its interrupt
+ * after the answer, until the tasks beside it have finished, too.
+ */
+export async function interruptsOf(compiled, thread, state) {
+    const count = (list, name) => list.filter((n) => n === name).length;
+    const asked = (state.tasks ?? []).filter((t) => t.interrupts?.length), names = asked.map((t) => t.name), next = state.next ?? [];
+    const isUnclear = names.some((name) => count(next, name) > 0 && count(next, name) < count(names, name));
+    const finished = isUnclear ? await finishedTasks(compiled, thread) : null;
+    const pending = asked.filter((t) => (finished ? !finished.has(t.id) : next.includes(t.name)));
+    return pending.flatMap((t) => t.interrupts).map(({ id, value, response_schema: schema }) => ({
+        id, value: graphJson(value), ...(schema ? { responseSchema: graphJson(schema) } : {}) }));
 }
 
 const configOf = (thread) => ({ configurable: { thread_id: thread } });
@@ -24,7 +40,7 @@ export async function readState(compiled, graph, thread, hasValues) {
     return {
         exists: state.createdAt !== undefined,
         next: [...(state.next ?? [])],
-        interrupts: interruptsOf(state),
+        interrupts: await interruptsOf(compiled, thread, state),
         messageIds: messages.map((m) => m?.id).filter((id) => typeof id === 'string').slice(-MAX_IDS),
         ...(hasValues ? { values: graphJson(state.values ?? {}) } : {}),
     };

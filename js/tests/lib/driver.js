@@ -15,7 +15,7 @@ export class Store {
         this.journals = new Map();
         this.blobs = new Map();
         this.requests = [];
-        this.inlineBytes = Infinity; // longer values of answers are blobs
+        this.inlineBytes = 4 << 20; // longer values of answers are blobs
     }
 
     #key = (...parts) => JSON.stringify(parts);

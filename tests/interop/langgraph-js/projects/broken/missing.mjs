@@ -1,0 +1,2 @@
+import 'a-package-that-does-not-exist';
+export const graph = null;
