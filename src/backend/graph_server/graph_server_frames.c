@@ -76,6 +76,7 @@ void dgm_gserver_frames_values(struct gserver_frames *f, const dgm_json *values,
     if (!yyjson_is_obj((yyjson_val *)(uintptr_t)values) ||
         (interrupts && yyjson_obj_size((yyjson_val *)(uintptr_t)values) == 1))
         return;
+    f->is_complete = true;
     if (!f->has_old)
         frames_read_old_ids(f, values);
     dgm_buf_clear(&f->values);
@@ -246,6 +247,7 @@ dgm_code dgm_gserver_frames_add(struct gserver_frames *f, const dgm_frames_item 
     if (dgm_gserver_seen_frame(&f->seen, item))
         return DGM_OK;
     dgm_arena_reset(f->scratch);
+    f->is_complete = false;
     if ((rc = dgm_json_read(f->scratch, item->text, DGM_MAX_RECORD_BYTES, "record_bytes", &data,
                             err)))
         return rc;

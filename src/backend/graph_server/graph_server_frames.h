@@ -76,7 +76,8 @@ struct gserver_frames {
     dgm_str run_id;     /* v2; set it before the first frame */
     struct gserver_seen seen;
     /* what is known about the state */
-    dgm_buf values; /* the last one of the graph itself; empty: none yet */
+    dgm_buf values;   /* the last one of the graph itself; empty: none yet */
+    bool is_complete; /* ... was the last frame: a run ends with its state */
     bool has_old;   /* old_ids has those of the first state of the run */
     dgm_map old_ids;
     dgm_buf interrupts; /* objects {id, value}, separated by commas */

@@ -304,6 +304,8 @@ static void job_on_end(void *user, const dgm_remote_end *end)
 {
     struct gserver_job *j = user;
     j->call = NULL;
+    if (job_streams(j) && end->error && j->n_frames)
+        j->is_lossy = true;
     if (end->end == DGM_FETCH_STOPPED)
         job_finish(j, DGM_SHUTTING_DOWN);
     else
@@ -330,7 +332,7 @@ static void job_step(struct gserver_job *j, enum gserver_step step)
         job_reconnect(j);
     j->n_frames = 0;
     const char *error = dgm_gserver_request(
-        j, step, (dgm_remote_handler){job_on_item, job_on_end, j, job_on_head}, &j->call);
+        j, step, (dgm_remote_handler){job_on_item, job_on_end, j, job_on_head, true}, &j->call);
     if (error)
         job_fail(j, error);
     else
@@ -652,7 +654,7 @@ static void job_handle_status(struct gserver_job *j, dgm_str status)
     bool is_interrupted = dgm_str_is(status, "interrupted") || f->n_interrupts || f->is_interrupted;
     j->result_status = is_interrupted ? "interrupted" : "completed";
     /* v2 ends at the first of several questions; after a reconnection the state decides */
-    if (f->values.n && !j->has_reconnected && !j->is_lossy && !f->has_error &&
+    if (f->is_complete && !j->has_reconnected && !j->is_lossy && !f->has_error &&
         (!is_interrupted || (f->n_interrupts && !j->is_v2)))
         job_result(j);
     else

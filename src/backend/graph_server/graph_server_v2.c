@@ -240,6 +240,7 @@ dgm_code dgm_gserver_frames_add_v2(struct gserver_frames *f, const dgm_frames_it
     f->last_seq = seq > f->last_seq ? seq : f->last_seq;
     if (dgm_gserver_seen_event(&f->seen, method, params))
         return DGM_OK;
+    f->is_complete = f->is_complete && is_lifecycle;
     if (!is_lifecycle)
         return v2_event(f, method, params, err);
     enum gserver_frame_end end = v2_lifecycle(f, event_id, data);

@@ -376,7 +376,7 @@ static void remote_on_fetched(void *user, const dgm_fetch_result *result)
     }
     if (!c->is_error && !c->wrong) {
         dgm_frames_end(&c->frames);
-        if (result->end == DGM_FETCH_OK || c->is_stream)
+        if (c->is_stream ? !c->handler.complete_events_only : result->end == DGM_FETCH_OK)
             pass_items(c);
         if (c->canceled)
             return;

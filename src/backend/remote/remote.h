@@ -140,6 +140,8 @@ typedef struct dgm_remote_handler {
     void *user;
     /* The head of the answer, before its values; of repeated requests each one. May be NULL. */
     void (*on_head)(void *user, const dgm_fetch_head *head);
+    /* The last event of a stream counts only with the empty line behind it: what is cut off will be sent again. */
+    bool complete_events_only;
 } dgm_remote_handler;
 
 /* `r` must live as long as the call. Credentials are sent only to the origin of r->url; another origin is checked as an address

@@ -48,9 +48,17 @@ class State(TypedDict, total=False):
     messages: Annotated[List[Any], add_messages]
 
 
+WORDS = {"fail", "ask", "approve", "slow", "sleep", "count", "write", "loop", "both"}
+
+
 def last_text(state: Any) -> str:
-    content = state["messages"][-1].content if state.get("messages") else ""
-    return content if isinstance(content, str) else str(content)
+    """The last message that names what to do, else the last one: the answer to a question is a message, too."""
+    texts = [m.content if isinstance(m.content, str) else str(m.content) for m in state.get("messages", []) if m.type == "human"]
+    waiting = state["messages"][-1].type == "human" if state.get("messages") else False
+    for text in reversed(texts[-2:] if waiting else texts):
+        if text.split(" ")[0] in WORDS:
+            return text
+    return texts[-1] if texts else ""
 
 
 async def answer(state: State) -> Any:
