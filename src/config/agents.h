@@ -16,7 +16,8 @@ typedef struct dgm_agents dgm_agents;
 dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user);
 /* Lines of agents that belong to no run, from any thread (dgm_agent_options.on_log). Before dgm_agents_open. */
 void dgm_agents_set_log(dgm_agents *s,
-                        void (*on_agent_log)(void *user, dgm_str agent, bool is_fault, dgm_str line),
+                        void (*on_agent_log)(void *user, dgm_str agent, bool is_fault,
+                                             dgm_str line),
                         void *user);
 /* Starts the long-lived programs of agents that are new, and ends those of agents that were replaced, or that c (may be
  * NULL) does not have. The loops run. From one thread. */
