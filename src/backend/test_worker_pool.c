@@ -386,7 +386,7 @@ static void reload_waits_for_runs_and_new_runs_wait_for_it(void **state)
 
 static void a_changed_file_starts_a_new_process(void **state)
 {
-    char folder[] = "/tmp/dragoman-watch-XXXXXX", file[100], sub[100];
+    char folder[] = "/tmp/dragoman-watch-XXXXXX", file[200], sub[100];
     (void)state;
     assert_non_null(mkdtemp(folder));
     struct pool_test *t = pool_open("", (dgm_worker_options){.watch = folder});
