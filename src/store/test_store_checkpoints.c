@@ -1,4 +1,5 @@
 /* test_store_checkpoints.c - checkpoints of graphs, on every driver. */
+#include "store/sqlite/admin.h"
 #include "test_env.h"
 
 /* ---- calls ---------------------------------------------------------------------------------------------- */
@@ -189,6 +190,22 @@ static void check_thread(struct env *e, const char *thread, const char *expected
     check_ids(e, (dgm_checkpoint_query){.thread = dgm_str_from(thread), .any_ns = true}, expected);
 }
 
+static void on_fault(const char *fault, void *arg)
+{
+    (void)arg;
+    fail_msg("db check: %s", fault);
+}
+
+/* Nothing is left over in the tables, and nothing is missing. */
+static void end(struct env *e)
+{
+    dgm_err err = {0};
+    dgm_db_counts counts;
+    if (*e->dir)
+        check_ok(dgm_db_check(db_path(e), on_fault, NULL, &counts, &err), err);
+    teardown(e);
+}
+
 /* ---- get, put ------------------------------------------------------------------------------------------------ */
 
 static void the_latest_has_the_greatest_id(void **state)
@@ -214,7 +231,7 @@ static void the_latest_has_the_greatest_id(void **state)
     assert_int_equal(get(&e, "u", "", "").call.n, 0);
     assert_int_equal(read_of(&e, "other", (dgm_checkpoint_query){.thread = DGM_STR("t")}).call.n,
                      0);
-    teardown(&e);
+    end(&e);
 }
 
 static void a_put_replaces_one_of_the_same_id(void **state)
@@ -228,7 +245,7 @@ static void a_put_replaces_one_of_the_same_id(void **state)
     check_str(a.rows[0].run, "r2");
     assert_int_equal(a.rows[0].n_writes, 1);
     check_thread(&e, "t", "t//1");
-    teardown(&e);
+    end(&e);
 }
 
 static void values_are_bytes_of_any_kind_and_size(void **state)
@@ -270,7 +287,7 @@ static void values_are_bytes_of_any_kind_and_size(void **state)
         dgm_bytes_unref(large);
         dgm_bytes_unref(small);
     }
-    teardown(&e);
+    end(&e);
 }
 
 /* ---- writes ---------------------------------------------------------------------------------------------------- */
@@ -305,7 +322,7 @@ static void a_write_is_stored_once_unless_its_idx_is_negative(void **state)
     }
     put(&e, "t", "2");
     assert_int_equal(get(&e, "t", "", "").rows[0].n_writes, 0);
-    teardown(&e);
+    end(&e);
 }
 
 static void writes_are_sorted_by_the_path_of_their_task(void **state)
@@ -322,7 +339,7 @@ static void writes_are_sorted_by_the_path_of_their_task(void **state)
     check_str(a.rows[0].writes[0].channel, "z");
     check_str(a.rows[0].writes[1].channel, "y");
     check_str(a.rows[0].writes[2].channel, "x");
-    teardown(&e);
+    end(&e);
 }
 
 static void writes_may_come_before_their_checkpoint(void **state)
@@ -339,7 +356,7 @@ static void writes_may_come_before_their_checkpoint(void **state)
     check_str(a.rows[0].id, "2");
     assert_int_equal(a.rows[0].n_writes, 1);
     check_value(a.rows[0].writes[0].value, "early");
-    teardown(&e);
+    end(&e);
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
@@ -370,7 +387,7 @@ static void lists_are_sorted_and_filtered(void **state)
               "t/child/4 t//3 t//2 u//2 t/child/2 t//1");
     check_ids(&e, (dgm_checkpoint_query){0}, "t//3 t//2 u//2 t//1");
     assert_int_equal(read_of(&e, "other", (dgm_checkpoint_query){.any_ns = true}).call.n, 0);
-    teardown(&e);
+    end(&e);
 }
 
 /* Every page starts behind the one before, whatever their size. */
@@ -418,7 +435,7 @@ static void pages_lose_nothing(void **state)
             }
         }
     }
-    teardown(&e);
+    end(&e);
 }
 
 static void a_page_ends_when_its_values_are_large(void **state)
@@ -438,7 +455,7 @@ static void a_page_ends_when_its_values_are_large(void **state)
     assert_true(a.call.more);
     assert_int_equal(a.rows[1].checkpoint.bytes->n, large->n);
     dgm_bytes_unref(large);
-    teardown(&e);
+    end(&e);
 }
 
 /* ---- deleting, copying, pruning ------------------------------------------------------------------------------------ */
@@ -465,7 +482,7 @@ static void threads_are_deleted_with_everything(void **state)
     assert_int_equal(change_of(&e, "other", &c, NULL), DGM_OK);
     check_thread(&e, "v", "v//1");
     change(&e, &(dgm_checkpoint_change){.kind = DGM_CHECKPOINT_DELETE_THREADS});
-    teardown(&e);
+    end(&e);
 }
 
 static void checkpoints_are_deleted_by_their_runs(void **state)
@@ -492,7 +509,7 @@ static void checkpoints_are_deleted_by_their_runs(void **state)
     check_thread(&e, "u", "u//e");
     put_as(&e, "t", "", "a00", "", "");
     assert_int_equal(get(&e, "t", "", "a00").rows[0].n_writes, 0);
-    teardown(&e);
+    end(&e);
 }
 
 static void a_copy_has_everything_and_is_its_own(void **state)
@@ -537,7 +554,7 @@ static void a_copy_has_everything_and_is_its_own(void **state)
     put(&e, "copy", "3");
     assert_int_equal(get(&e, "copy", "", "").rows[0].n_writes, 1);
     dgm_bytes_unref(large);
-    teardown(&e);
+    end(&e);
 }
 
 static void pruning_keeps_the_latest_of_each_namespace(void **state)
@@ -557,7 +574,7 @@ static void pruning_keeps_the_latest_of_each_namespace(void **state)
     check_thread(&e, "t", "t//a99 t/child/2");
     check_thread(&e, "u", "u//2 u//1");
     assert_int_equal(get(&e, "t", "", "").rows[0].n_writes, 1);
-    teardown(&e);
+    end(&e);
 }
 
 static void make_trim_threads(struct call *c)
@@ -586,7 +603,7 @@ static void old_threads_go_with_the_tasks(void **state)
     run_call(&e, &c);
     check_ok(c.code, c.err);
     check_ids(&e, (dgm_checkpoint_query){.any_ns = true}, "");
-    teardown(&e);
+    end(&e);
 }
 
 /* ---- limits ------------------------------------------------------------------------------------------------------- */
@@ -628,7 +645,7 @@ static void what_is_too_large_is_refused(void **state)
     check_code(change_of(&e, "graph", &c, &err), DGM_TOO_LARGE, &err, "checkpoint_writes");
     put(&e, "t", "1");
     assert_int_equal(get(&e, "t", "", "").rows[0].n_writes, 300);
-    teardown(&e);
+    end(&e);
 }
 
 /* ---- order -------------------------------------------------------------------------------------------------------- */
@@ -681,7 +698,7 @@ static void a_read_sees_the_changes_before_it(void **state)
     struct order o = {.call.make = make_puts_and_reads, .text = bytes_of(&e, "text")};
     run_call(&e, &o.call);
     assert_int_equal(o.n, 20);
-    teardown(&e);
+    end(&e);
 }
 
 static void checkpoints_survive_a_restart(void **state)
@@ -697,7 +714,7 @@ static void checkpoints_survive_a_restart(void **state)
     check_value(a.rows[0].checkpoint, "1");
     assert_int_equal(a.rows[0].n_writes, 1);
     check_value(a.rows[0].writes[0].value, "w");
-    teardown(&e);
+    end(&e);
 }
 
 DGM_TEST_MAIN(ON_EVERY(the_latest_has_the_greatest_id), ON_EVERY(a_put_replaces_one_of_the_same_id),

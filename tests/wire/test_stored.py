@@ -57,7 +57,7 @@ class Version:
         return server(None, config=stories(), store=f"sqlite:{path}")
 
 
-SOURCES = [Now(), Version(3), Version(4)]
+SOURCES = [Now(), Version(3), Version(4), Version(5)]
 FOLDERS = {"now": folder(), **{s.name: folder() for s in SOURCES[1:]}}
 LOCKS = {name: threading.Lock() for name in FOLDERS}
 WRITTEN = set()

@@ -24,8 +24,12 @@ static int check(const char *path)
     dgm_err err = {0};
     if (dgm_db_check(path, say_fault, (void *)(uintptr_t)path, &n, &err))
         return admin_fail(&err);
-    printf("%" PRIu64 " tasks, %" PRIu64 " turns, %" PRIu64 " records, %" PRIu64 " faults\n",
-           n.tasks, n.turns, n.records, n.faults);
+    printf("%" PRIu64 " tasks, %" PRIu64 " turns, %" PRIu64 " records, ", n.tasks, n.turns,
+           n.records);
+    if (n.checkpoints)
+        printf("%" PRIu64 " checkpoints of graphs (%" PRIu64 " bytes), ", n.checkpoints,
+               n.checkpoint_bytes);
+    printf("%" PRIu64 " faults\n", n.faults);
     if (n.faults)
         dgm_cli_hint("stop the server and put a backup in place: dragoman db restore FILE");
     return n.faults ? DGM_CLI_FAILED : DGM_CLI_OK;

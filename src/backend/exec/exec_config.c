@@ -1,5 +1,6 @@
 /* backend/exec/exec_config.c - the settings of an exec agent. */
 #include "backend/exec/exec_int.h"
+#include "backend/worker/worker_checkpoints.h"
 #include "base/limits.h"
 
 #include <stdlib.h>
@@ -89,7 +90,9 @@ static dgm_code open_worker(struct exec *x, const struct settings *s,
                                                          .max_runs = (size_t)s->max_runs,
                                                          .start_timeout = s->start_timeout,
                                                          .hang_timeout = s->hang_timeout,
-                                                         .grace = x->grace});
+                                                         .grace = x->grace,
+                                                         .service = dgm_worker_checkpoints(
+                                                             options->checkpoints)});
     dgm_buf_done(&b);
     return DGM_OK;
 }

@@ -238,29 +238,65 @@ static dgm_code check_tasks(struct check *k, dgm_err *err)
     return code ? code : ended;
 }
 
-/* Rows of tasks that are not there. */
+/* Rows of tasks that are not there, values that are not what their rows say. */
 static dgm_code check_orphans(struct check *k, dgm_err *err)
 {
     static const struct {
         const char *what, *sql;
     } kinds[] = {
-        {"log rows", "SELECT count(*) FROM log WHERE at>>32 NOT IN(SELECT n FROM tasks)"},
-        {"turns", "SELECT count(*) FROM turns WHERE at>>32 NOT IN(SELECT n FROM tasks)"},
-        {"calls", "SELECT count(*) FROM calls WHERE task NOT IN(SELECT n FROM tasks)"},
-        {"folded Tasks", "SELECT count(*) FROM folds WHERE task NOT IN(SELECT n FROM tasks)"},
+        {"log rows belong to no task",
+         "SELECT count(*) FROM log WHERE at>>32 NOT IN(SELECT n FROM tasks)"},
+        {"turns belong to no task",
+         "SELECT count(*) FROM turns WHERE at>>32 NOT IN(SELECT n FROM tasks)"},
+        {"calls belong to no task",
+         "SELECT count(*) FROM calls WHERE task NOT IN(SELECT n FROM tasks)"},
+        {"folded Tasks belong to no task",
+         "SELECT count(*) FROM folds WHERE task NOT IN(SELECT n FROM tasks)"},
+        {"checkpoints belong to no thread",
+         "SELECT count(*) FROM checkpoints WHERE thread NOT IN(SELECT n FROM threads)"},
+        {"writes belong to no checkpoint",
+         "SELECT count(*) FROM checkpoint_writes WHERE checkpoint NOT IN"
+         "(SELECT n FROM checkpoints)"},
+        {"parts of values belong to no checkpoint",
+         "SELECT count(*) FROM checkpoint_values WHERE at>>8 NOT IN(SELECT number FROM checkpoints"
+         " UNION ALL SELECT meta_number FROM checkpoints UNION ALL SELECT number FROM"
+         " checkpoint_writes)"},
+        {"values of checkpoints are not complete",
+         "SELECT count(*) FROM (SELECT number,size,length(body) AS here FROM checkpoints UNION ALL"
+         " SELECT meta_number,meta_size,length(meta_body) FROM checkpoints UNION ALL"
+         " SELECT number,size,length(body) FROM checkpoint_writes) v WHERE v.size<>"
+         "iif(v.number=0,v.here,(SELECT coalesce(sum(length(bytes)),0) FROM checkpoint_values"
+         " WHERE at BETWEEN v.number<<8 AND (v.number<<8)|255))"},
+        {"checkpoints do not have all their writes",
+         "SELECT count(*) FROM checkpoints c WHERE (writes,writes_bytes)<>(SELECT count(*),"
+         "coalesce(sum(size),0) FROM checkpoint_writes WHERE checkpoint=c.n)"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         sqlite3_stmt *st = query(&k->conn, kinds[i].sql, err);
         if (!st)
             return err->code;
         if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 0) > 0)
-            say(k, "%lld %s belong to no task", (long long)sqlite3_column_int64(st, 0),
-                kinds[i].what);
+            say(k, "%lld %s", (long long)sqlite3_column_int64(st, 0), kinds[i].what);
         dgm_code code = admin_finish(&k->conn, st, err);
         if (code)
             return code;
     }
     return DGM_OK;
+}
+
+static dgm_code count_checkpoints(struct check *k, dgm_err *err)
+{
+    sqlite3_stmt *st = query(&k->conn,
+                             "SELECT count(*),coalesce(sum(size+meta_size+writes_bytes),0)"
+                             " FROM checkpoints WHERE is_stored=1",
+                             err);
+    if (!st)
+        return err->code;
+    if (sqlite3_step(st) == SQLITE_ROW) {
+        k->counts.checkpoints = (uint64_t)sqlite3_column_int64(st, 0);
+        k->counts.checkpoint_bytes = (uint64_t)sqlite3_column_int64(st, 1);
+    }
+    return admin_finish(&k->conn, st, err);
 }
 
 dgm_code dgm_db_check(const char *path, dgm_db_say say_fault, void *arg, dgm_db_counts *ret_counts,
@@ -276,7 +312,8 @@ dgm_code dgm_db_check(const char *path, dgm_db_say say_fault, void *arg, dgm_db_
     code = admin_run(&k.conn, "BEGIN", err);
     /* A page that cannot be read ends a walk: that is a fault found, not a check that failed. */
     dgm_err why = {0};
-    if (!code && (check_pages(&k, &why) || check_tasks(&k, &why) || check_orphans(&k, &why)))
+    if (!code && (check_pages(&k, &why) || check_tasks(&k, &why) || check_orphans(&k, &why) ||
+                  count_checkpoints(&k, &why)))
         say(&k, "%s", why.msg);
     dgm_arena_free(k.arena);
     dgm_conn_close(&k.conn);

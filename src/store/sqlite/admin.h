@@ -11,11 +11,12 @@
 
 typedef struct dgm_db_counts {
     uint64_t tasks, records, turns;
+    uint64_t checkpoints, checkpoint_bytes; /* of graphs, with their writes */
     uint64_t faults; /* how often `say` was called */
 } dgm_db_counts;
 
 /* SQLite's own check, then ours: checksums, records that can be read, seqs without a gap up to the
- * task's last_seq, turns and folded Tasks within the log. Every fault is reported; DGM_OK means that the
+ * task's last_seq, turns and folded Tasks within the log, checkpoints with all their values. Every fault is reported; DGM_OK means that the
  * check could run, counts->faults is the number of faults. */
 typedef void (*dgm_db_say)(const char *fault, void *arg);
 dgm_code dgm_db_check(const char *path, dgm_db_say say, void *arg, dgm_db_counts *ret_counts,

@@ -57,6 +57,32 @@ static void fill(struct env *e)
     unmake(&m);
 }
 
+static void make_change(struct call *c)
+{
+    dgm_bytes *large = dgm_bytes_new(5000);
+    memset(large->p, 'x', large->n);
+    dgm_checkpoint_write w = {.task = DGM_STR("k"), .value = {DGM_STR("t"), large}};
+    dgm_checkpoint row = {.thread = DGM_STR("th"),
+                          .id = DGM_STR("1"),
+                          .checkpoint = {DGM_STR("t"), large},
+                          .metadata = {DGM_STR("t"), NULL}};
+    dgm_checkpoint_change put = {.kind = DGM_CHECKPOINT_PUT, .row = row};
+    dgm_store_change_checkpoints(c->env->store, DGM_STR("graph"), &put, NULL, NULL);
+    put.kind = DGM_CHECKPOINT_WRITES;
+    put.row.writes = &w;
+    put.row.n_writes = 1;
+    dgm_store_change_checkpoints(c->env->store, DGM_STR("graph"), &put, on_done, c);
+    dgm_bytes_unref(large);
+}
+
+/* A checkpoint of a graph, with a write. */
+static void fill_checkpoints(struct env *e)
+{
+    struct call c = {.make = make_change};
+    run_call(e, &c);
+    check_ok(c.code, c.err);
+}
+
 struct said {
     size_t n;
     char text[2000];
@@ -88,11 +114,14 @@ static void a_sound_database_has_no_faults(void **state)
     struct env e = setup_disk();
     struct said said;
     fill(&e);
+    fill_checkpoints(&e);
     dgm_db_counts counts = check(db_path(&e), &said); /* beside the store */
     check_str(dgm_str_from(said.text), "");
     assert_int_equal(counts.tasks, 2);
     assert_int_equal(counts.records, 13);
     assert_int_equal(counts.turns, 3);
+    assert_int_equal(counts.checkpoints, 1);
+    assert_int_equal(counts.checkpoint_bytes, 10000);
     assert_int_equal(append_deltas(&e, bob, "t2", 3, 1, 1), DGM_OK);
     trim(&e, T0 + 1000); /* all of the first task's; the number of its last turn stays */
     close_store(&e);
@@ -123,6 +152,12 @@ static const struct harm {
     {"DELETE FROM tasks WHERE n=2", "1 turns belong to no task"},
     {"DELETE FROM tasks WHERE n=2", "1 calls belong to no task"},
     {"UPDATE turns SET digest=x'01' WHERE message='m'", "the digest of its message has 1 bytes"},
+    {"DELETE FROM threads", "1 checkpoints belong to no thread"},
+    {"DELETE FROM checkpoints", "1 writes belong to no checkpoint"},
+    {"DELETE FROM checkpoints", "1 parts of values belong to no checkpoint"},
+    {"DELETE FROM checkpoint_writes", "1 checkpoints do not have all their writes"},
+    {"UPDATE checkpoint_values SET bytes=zeroblob(4999) WHERE at=256", "1 values of checkpoints are"},
+    {"UPDATE checkpoints SET meta_size=1", "1 values of checkpoints are not complete"},
 };
 
 static void every_kind_of_damage_is_reported(void **state)
@@ -132,6 +167,7 @@ static void every_kind_of_damage_is_reported(void **state)
     struct said said;
     char copy[200];
     fill(&e);
+    fill_checkpoints(&e);
     close_store(&e);
     snprintf(copy, sizeof copy, "%s/copy.db", e.dir);
     for (size_t i = 0; i < sizeof harms / sizeof *harms; i++) {

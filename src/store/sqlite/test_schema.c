@@ -222,28 +222,64 @@ static void folded_tasks_of_the_third_version_are_brought_up_to_date(void **stat
 static const char *const statements[] = {DGM_SQL_STATEMENTS(X)};
 #undef X
 
+static void explain(const struct env *e, dgm_sql which, char *plan, size_t size)
+{
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    char sql[1024];
+    assert_true((size_t)snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", statements[which]) <
+                sizeof sql);
+    assert_int_equal(sqlite3_open(db_path(e), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    *plan = 0;
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        size_t n = strlen(plan);
+        snprintf(plan + n, size - n, "%s\n", (const char *)sqlite3_column_text(st, 3));
+    }
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+}
+
 /* The history of a context costs as much as the rows that are used: no table is scanned, nothing is sorted. */
 static void the_tasks_of_a_context_are_read_by_an_index(void **state)
 {
     (void)state;
     struct env e = setup_disk();
-    sqlite3 *db;
-    sqlite3_stmt *st;
-    char sql[1024], plan[1024] = "";
-    snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", statements[DGM_SQL_CONTEXT_GET]);
-    assert_int_equal(sqlite3_open(db_path(&e), &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
-    while (sqlite3_step(st) == SQLITE_ROW) {
-        size_t n = strlen(plan);
-        snprintf(plan + n, sizeof plan - n, "%s\n", (const char *)sqlite3_column_text(st, 3));
-    }
-    sqlite3_finalize(st);
-    sqlite3_close(db);
+    char plan[1024];
+    explain(&e, DGM_SQL_CONTEXT_GET, plan, sizeof plan);
     if (!strstr(plan, "SEARCH t USING INDEX tasks_by_context (context=? AND tenant=? AND "
                       "principal=? AND agent=?)") ||
         !strstr(plan, "SEARCH f USING INTEGER PRIMARY KEY") || strstr(plan, "SCAN") ||
         strstr(plan, "B-TREE"))
         fail_msg("%s", plan);
+    teardown(&e);
+}
+
+/* Whatever is done with one checkpoint, thread or run costs as much as the rows that are used. */
+static void checkpoints_are_found_by_indexes(void **state)
+{
+    (void)state;
+    static const dgm_sql all[] = {
+        DGM_SQL_THREAD_FIND,        DGM_SQL_THREAD_OLD,
+        DGM_SQL_CHECKPOINT_FIND,    DGM_SQL_CHECKPOINTS_TO_COPY,
+        DGM_SQL_CHECKPOINTS_OF,     DGM_SQL_CHECKPOINTS_OLD,
+        DGM_SQL_CHECKPOINTS_OF_RUN, DGM_SQL_WRITE_FIND,
+        DGM_SQL_WRITES_DELETE,      DGM_SQL_WRITES_TO_COPY,
+        DGM_SQL_PARTS_DELETE,       DGM_SQL_PARTS_COPY,
+        DGM_SQL_VALUES_DELETE,      DGM_SQL_CHECKPOINTS_IN_NS,
+        DGM_SQL_CHECKPOINTS_IN_THREAD, DGM_SQL_WRITES_GET,
+        DGM_SQL_PARTS_GET};
+    struct env e = setup_disk();
+    char plan[2000];
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        explain(&e, all[i], plan, sizeof plan);
+        for (char *scan = plan; (scan = strstr(scan, "SCAN")); scan++) {
+            if (strncmp(scan, "SCAN o\n", 7) != 0) /* the numbers of one checkpoint's values */
+                fail_msg("%s\n%s", statements[all[i]], plan);
+        }
+        if (all[i] == DGM_SQL_CHECKPOINTS_IN_NS && strstr(plan, "B-TREE"))
+            fail_msg("%s\n%s", statements[all[i]], plan);
+    }
     teardown(&e);
 }
 
@@ -283,4 +319,5 @@ DGM_TEST_MAIN(dgm_test(tables_of_the_first_version_are_brought_up_to_date),
               dgm_test(tables_of_the_second_version_are_brought_up_to_date),
               dgm_test_holds(folded_tasks_of_the_third_version_are_brought_up_to_date, "R004-25"),
               dgm_test(the_tasks_of_a_context_are_read_by_an_index),
+              dgm_test(checkpoints_are_found_by_indexes),
               dgm_test(notes_that_expired_leave_the_database))
