@@ -249,7 +249,8 @@ static void the_guide_has_the_settings_of_the_types(void **state)
     check_section("docs/agents/a2a.md", "<!-- settings of a2a: ", put_settings_of_a2a);
     check_section("docs/agents/http.md", "<!-- settings of http: ", put_settings_of_http);
     check_section("docs/agents/llm.md", "<!-- settings of llm: ", put_settings_of_llm);
-    check_section("docs/agents/langgraph.md", "<!-- settings of langgraph: ", put_settings_of_langgraph);
+    check_section("docs/agents/langgraph.md",
+                  "<!-- settings of langgraph: ", put_settings_of_langgraph);
 }
 
 static void the_guide_has_the_routes(void **state)
