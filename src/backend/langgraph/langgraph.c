@@ -345,7 +345,7 @@ void dgm_langgraph_remember(struct langgraph_job *j)
     dgm_json_put_str(&b, run->input->message->message_id);
     dgm_buf_add_lit(&b, ",\"thread\":");
     dgm_json_put_str(&b, j->thread);
-    dgm_buf_printf(&b, ",\"continued\":%s,\"resume\":", j->has_continued ? "true" : "false");
+    dgm_buf_printf(&b, ",\"continued\":%u,\"resume\":", j->n_continued);
     dgm_json_put(&b, j->plan.resume);
     dgm_buf_add_lit(&b, ",\"metadata\":");
     dgm_json_put(&b, j->metadata);
@@ -438,6 +438,7 @@ static void job_on_task_note(void *arg, dgm_str text)
 {
     struct langgraph_job *j = arg;
     yyjson_val *note = NULL;
+    int64_t continued = 0;
     if (!text.n ||
         dgm_json_read(j->arena, dgm_arena_dup(j->arena, text), DGM_MAX_RUN_NOTE_BYTES,
                       "run_note_bytes", &note, NULL) ||
@@ -454,7 +455,8 @@ static void job_on_task_note(void *arg, dgm_str text)
                    : dgm_str_is(kind, "continue") ? DGM_GRAPH_CONTINUE
                                                   : DGM_GRAPH_INPUT;
     j->plan.resume = dgm_json_non_null(note, "resume");
-    j->has_continued = yyjson_is_true(dgm_json_get(note, DGM_STR("continued")));
+    (void)dgm_json_int(dgm_json_get(note, DGM_STR("continued")), &continued);
+    j->n_continued = (unsigned)continued;
     if (dgm_json_non_null(note, "metadata"))
         j->metadata = dgm_json_get(note, DGM_STR("metadata"));
     j->tools = dgm_graph_tools(j->run->input->message, j->metadata);

@@ -64,9 +64,10 @@ struct langgraph_job {
     dgm_worker_call *call;
     dgm_timer timeout;
     unsigned attempt;
-    bool is_resumed;    /* the server was restarted */
-    bool has_continued; /* after a loss: once per run */
-    bool continues;     /* the next `run` has input null */
+    bool is_resumed;      /* the server was restarted */
+    unsigned n_continued; /* `run` with input null after a loss, by all processes */
+    bool has_lost_worker; /* and has continued since: once per process */
+    bool continues;       /* the next `run` has input null */
     bool is_timed_out, is_over;
     bool has_failed; /* an event was rejected */
     const char *refusal;

@@ -16,6 +16,7 @@
 
 #define STATE_MS 150000 /* longer than a process may take to start */
 #define MAX_ATTEMPTS 4
+#define MAX_CONTINUED 8 /* restarts of the server in one run */
 
 #define LOST_TEXT "the agent's process ended while it worked"
 
@@ -60,14 +61,16 @@ static void run_again(struct langgraph_job *j)
 
 static void continue_once(struct langgraph_job *j)
 {
-    if (j->has_continued) {
+    bool is_worker_loss = j->attempt > 0;
+    if (is_worker_loss ? j->has_lost_worker : j->n_continued >= MAX_CONTINUED) {
         dgm_run_report(j->run, &(dgm_run_fault){.what = DGM_STR(LOST_TEXT),
                                                 .detail = DGM_STR(
                                                     "it ended again after it had been continued")});
         dgm_langgraph_fail(j, DGM_STATE_FAILED, DGM_STR(LOST_TEXT));
         return;
     }
-    j->has_continued = true;
+    j->has_lost_worker = j->has_lost_worker || is_worker_loss;
+    j->n_continued++;
     j->continues = true;
     dgm_langgraph_remember(j);
     dgm_langgraph_send(j);
