@@ -89,6 +89,6 @@ dgm_code dgm_exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_s
 dgm_code dgm_exec_read_event_value(dgm_arena *a, dgm_mint *mint, int64_t now_ms, yyjson_val *v,
                                    dgm_event *ret_event, dgm_err *err);
 /* Members of `run` for workers of kind `events`, each with a comma in front. task: `currentTask`; may be NULL.
- * journal.p NULL: there is none. */
+ * journal.p NULL: the task has no journal. */
 void dgm_exec_put_run(const dgm_run *run, const dgm_task *task, dgm_strs accepted, dgm_str journal,
                       dgm_buf *out);
