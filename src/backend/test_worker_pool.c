@@ -345,7 +345,7 @@ static void the_service_answers_requests_of_the_worker(void **state)
 {
     struct pool_test *t =
         pool_open("", (dgm_worker_options){
-                          .service = {service_open, service_request, service_close, NULL}});
+                          .service = {.open = service_open, .request = service_request, .close = service_close}});
     (void)state;
     run_end(run_start(t, 0, 1, "call checkpoint/get"), "null|completed");
     run_end(run_start(t, 1, 1, "call blob/write"),
@@ -451,23 +451,4 @@ static void loops_stop_while_runs_are_at_work(void **state)
     pool_close(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_of_all_loops_share_the_processes),
-        cmocka_unit_test(more_runs_than_places_wait),
-        cmocka_unit_test(runs_of_one_thread_follow_each_other),
-        cmocka_unit_test(params_that_cannot_be_written_are_a_fault),
-        cmocka_unit_test(a_dropped_run_calls_nothing_back),
-        cmocka_unit_test(the_end_of_a_process_ends_all_of_its_runs),
-        cmocka_unit_test(calls_are_answered_on_their_loop),
-        cmocka_unit_test(a_call_that_is_not_answered_ends),
-        cmocka_unit_test(the_service_answers_requests_of_the_worker),
-        cmocka_unit_test(reload_waits_for_runs_and_new_runs_wait_for_it),
-        cmocka_unit_test(a_changed_file_starts_a_new_process),
-        cmocka_unit_test(retire_ends_the_processes),
-        cmocka_unit_test(a_retired_pool_still_serves_runs),
-        cmocka_unit_test(loops_stop_while_runs_are_at_work),
-    };
-    return cmocka_run_group_tests(tests, worker_write_script, worker_remove_script);
-}
+DGM_TEST_MAIN(dgm_test(runs_of_all_loops_share_the_processes), dgm_test(more_runs_than_places_wait), dgm_test(runs_of_one_thread_follow_each_other), dgm_test(params_that_cannot_be_written_are_a_fault), dgm_test(a_dropped_run_calls_nothing_back), dgm_test(the_end_of_a_process_ends_all_of_its_runs), dgm_test(calls_are_answered_on_their_loop), dgm_test(a_call_that_is_not_answered_ends), dgm_test(the_service_answers_requests_of_the_worker), dgm_test(reload_waits_for_runs_and_new_runs_wait_for_it), dgm_test(a_changed_file_starts_a_new_process), dgm_test(retire_ends_the_processes), dgm_test(a_retired_pool_still_serves_runs), dgm_test(loops_stop_while_runs_are_at_work))

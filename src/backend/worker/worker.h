@@ -54,6 +54,8 @@ void dgm_worker_respond_error(dgm_worker_request *r, int code, const char *fmt, 
  * checkpoints. */
 typedef struct dgm_worker_service {
     void *(*open)(void *user, dgm_loop *home); /* the process was started; returns the session */
+    /* A request that names a thread (run, state, state/update) is sent to the process: dgm_worker_thread_hash() of it. May be NULL. */
+    void (*on_thread)(void *session, uint64_t thread);
     /* False: unknown method, which the pool answers with -32601. */
     bool (*request)(void *session, dgm_worker_request *r);
     void (*close)(void *session); /* the process has ended. Requests that are open are still answered by their handler */
@@ -178,6 +180,11 @@ dgm_worker_call *dgm_worker_call_start(dgm_worker_pool *p, dgm_loop *loop, dgm_s
 void dgm_worker_call_drop(dgm_worker_call *c); /* no callback follows */
 
 /* ---- what agent types share ------------------------------------------------------------------------------------------------- */
+
+static inline uint64_t dgm_worker_thread_hash(dgm_str thread)
+{
+    return dgm_hash(1, thread.p, thread.n);
+}
 
 /* The thread of a run: unique per tenant, principal, agent and context; in the arena. */
 dgm_str dgm_worker_thread(dgm_arena *a, const dgm_run_input *in);

@@ -24,7 +24,7 @@ void dgm_worker_item_init(struct worker_item *i, enum worker_item_kind kind, dgm
     i->refs = 1;
     i->kind = kind;
     i->loop = loop;
-    i->thread = dgm_hash(1, thread.p, thread.n);
+    i->thread = dgm_worker_thread_hash(thread);
     i->number = atomic_fetch_add(&p->n_numbers, 1) + 1;
     i->slot = dgm_worker_slot_for(p, loop, i->thread);
 }
@@ -171,6 +171,8 @@ static void queue_send(struct worker_slot *s, struct worker_item *i)
     i->is_sent = true;
     dgm_table_add(&s->sent, &i->node, i->number);
     s->n_runs += i->kind == WORKER_RUN;
+    if (s->pool->options.service.on_thread)
+        s->pool->options.service.on_thread(s->session, i->thread);
     dgm_worker_slot_send(s, (dgm_str){i->line, i->n_line});
     queue_forget_line(i);
     while (i->inputs) {
