@@ -117,7 +117,7 @@ static void put_worker_agent(dgm_buf *out, dgm_arena *a, dgm_str id, dgm_str spe
 dgm_code dgm_agent_file_put_agents(dgm_buf *out, const char *spec, dgm_err *err)
 {
     dgm_agent_language language;
-    size_t n;
+    size_t n = 0;
     char path[PATH_MAX], full[PATH_MAX];
     dgm_code rc = dgm_agent_file_language(spec, &language, &n, err);
     if (rc)
@@ -220,7 +220,7 @@ static dgm_code exec_node(const char *spec, size_t n, const char *interpreter, d
 dgm_code dgm_agent_file_exec(const char *spec, const char *interpreter, dgm_err *err)
 {
     dgm_agent_language language;
-    size_t n;
+    size_t n = 0;
     dgm_code rc = dgm_agent_file_language(spec, &language, &n, err);
     if (!rc && language == DGM_AGENT_NODE)
         rc = exec_node(spec, n, interpreter, err);
