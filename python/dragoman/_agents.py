@@ -27,7 +27,7 @@ Function = Callable[[Any], Any]
 # ---- finding them ----
 
 def load_agents(spec: str) -> Dict[str, Function]:
-    """The agents of FILE.py[:NAME] or MODULE[:NAME], by id. LoadError if there is none."""
+    """The agents of FILE.py[:NAME] or MODULE[:NAME], by id. LoadError if the file has no agent."""
     path, name = split_spec(spec)
     module = _load_file(path) if path.endswith(".py") else importlib.import_module(path)
     found = {getattr(f, MARK).id: f for f in vars(module).values() if isinstance(getattr(f, MARK, None), AgentInfo)}

@@ -175,7 +175,7 @@ class ToolCall:
         if self._is_over:
             raise RuntimeError(f"the call of {self.name} has its result already")
         self._is_over = True
-        return self._turn._event({"kind": "internal:tool-complete", "toolCallId": self.id, "toolName": self.name, **how})
+        return self._turn._event({"kind": "internal:tool-complete", "toolCallId": self.id, **how})
 
     def __enter__(self) -> ToolCall:
         return self

@@ -30,6 +30,43 @@ except dragoman.ConvertError as e:
     where: str = e.pointer + e.code
     line: int = e.line
 """
+AGENT = """
+from typing import AsyncIterator, Optional
+from dragoman.agent import Answer, Failed, SyncTurn, Turn, agent
+from dragoman.testing import Conversation, Result, run
+
+@agent
+async def main(turn: Turn) -> None:
+    await turn.write(turn.text)
+    answer: Answer = await turn.ask("Name?", choices=["a"])
+    name: str = answer
+    n: int = await turn.step("n", lambda: 1)
+    turn.state["n"] = n
+    async with turn.tool_call("t", {"a": 1}) as call:
+        call.result = name
+    approved: Optional[bool] = answer.approved
+    raise Failed("closed")
+
+@agent(name="Other")
+def other(turn: SyncTurn) -> str:
+    turn.file("a.txt", b"a")
+    return turn.ask("Name?") + str(turn.step("n", lambda: 1))
+
+@agent
+async def words(turn: Turn) -> AsyncIterator[str]:
+    yield "a"
+
+result: Result = run(main, "hi", answers=["x"])
+text: str = Conversation(other).send("hi").text
+"""
+WRONG_AGENT = """
+from dragoman.agent import Turn, agent
+
+@agent
+async def main(turn: Turn) -> None:
+    await turn.write(3)
+    number: int = await turn.ask("Name?")
+"""
 WRONG = """
 import dragoman
 dragoman.convert("{}", "auto", "a2a-1.0", colour="red")
@@ -53,6 +90,13 @@ class Types(unittest.TestCase):
         """a program that uses it is understood"""
         code, said = mypy("-c", USER)
         self.assertEqual(code, 0, said)
+
+    def test_agent(self):
+        """agents are understood, and their mistakes are seen"""
+        code, said = mypy("-c", AGENT)
+        self.assertEqual(code, 0, said)
+        code, said = mypy("-c", WRONG_AGENT)
+        self.assertEqual((code, "Found 2 errors" in said), (1, True), said)
 
     def test_wrong(self):
         """mistakes are seen"""

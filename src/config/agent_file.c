@@ -52,7 +52,8 @@ dgm_code dgm_agent_file_language(const char *spec, dgm_agent_language *ret_langu
 {
     if (!find_language(spec, ret_language))
         return dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                        "unknown kind of agent file \"%.200s\": expected .py, .js, .mjs or .cjs", spec);
+                        "unknown kind of agent file \"%.200s\": expected .py, .js, .mjs or .cjs",
+                        spec);
     *ret_file_n = file_length(spec);
     return DGM_OK;
 }
@@ -69,7 +70,8 @@ bool dgm_agent_file_is(const char *spec)
 static dgm_str id_of(const char *path, size_t n)
 {
     const char *slash = memrchr(path, '/', n);
-    dgm_str name = slash ? (dgm_str){slash + 1, n - (size_t)(slash + 1 - path)} : (dgm_str){path, n};
+    dgm_str name =
+        slash ? (dgm_str){slash + 1, n - (size_t)(slash + 1 - path)} : (dgm_str){path, n};
     const char *dot = memrchr(name.p, '.', name.n);
     if (dot)
         name.n = (size_t)(dot - name.p);
@@ -115,7 +117,7 @@ static void put_worker_agent(dgm_buf *out, dgm_arena *a, dgm_str id, dgm_str spe
 dgm_code dgm_agent_file_put_agents(dgm_buf *out, const char *spec, dgm_err *err)
 {
     dgm_agent_language language;
-    size_t n;
+    size_t n = 0;
     char path[PATH_MAX], full[PATH_MAX];
     dgm_code rc = dgm_agent_file_language(spec, &language, &n, err);
     if (rc)
@@ -208,9 +210,9 @@ static dgm_code exec_node(const char *spec, size_t n, const char *interpreter, d
     const char *node = interpreter ? interpreter : "node";
     const char *argv[] = {node, worker, spec, NULL};
     if (!find_node_worker(worker, spec, n))
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "the npm package dragoman was not found: install it in the folder of %.200s",
-                        spec);
+        return dgm_fail(
+            err, DGM_UNAVAILABLE, NULL,
+            "the npm package dragoman was not found: install it in the folder of %.200s", spec);
     execvp(node, (char **)(uintptr_t)argv);
     return DGM_OK;
 }
@@ -218,7 +220,7 @@ static dgm_code exec_node(const char *spec, size_t n, const char *interpreter, d
 dgm_code dgm_agent_file_exec(const char *spec, const char *interpreter, dgm_err *err)
 {
     dgm_agent_language language;
-    size_t n;
+    size_t n = 0;
     dgm_code rc = dgm_agent_file_language(spec, &language, &n, err);
     if (!rc && language == DGM_AGENT_NODE)
         rc = exec_node(spec, n, interpreter, err);

@@ -15,11 +15,16 @@ static void language_is_that_of_the_ending(void **state)
         dgm_agent_language language;
         size_t n;
     } cases[] = {
-        {"agent.py", true, DGM_AGENT_PYTHON, 8},  {"a/b.py:main", true, DGM_AGENT_PYTHON, 6},
-        {"agent.mjs", true, DGM_AGENT_NODE, 9},   {"./x.js", true, DGM_AGENT_NODE, 6},
-        {"x.cjs:f", true, DGM_AGENT_NODE, 5},     {"agent", false, 0, 0},
-        {".py", false, 0, 0},                     {"agent.rb", false, 0, 0},
-        {"agent.py:a/b", false, 0, 0},            {"C:agent.py", true, DGM_AGENT_PYTHON, 10},
+        {"agent.py", true, DGM_AGENT_PYTHON, 8},
+        {"a/b.py:main", true, DGM_AGENT_PYTHON, 6},
+        {"agent.mjs", true, DGM_AGENT_NODE, 9},
+        {"./x.js", true, DGM_AGENT_NODE, 6},
+        {"x.cjs:f", true, DGM_AGENT_NODE, 5},
+        {"agent", false, 0, 0},
+        {".py", false, 0, 0},
+        {"agent.rb", false, 0, 0},
+        {"agent.py:a/b", false, 0, 0},
+        {"C:agent.py", true, DGM_AGENT_PYTHON, 10},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -47,8 +47,8 @@ extern const dgm_cli_command dgm_cli_convert, dgm_cli_compact, dgm_cli_formats_c
 /* cli_table_client.c, cli_table_server.c */
 extern const dgm_cli_command dgm_cli_send, dgm_cli_try, dgm_cli_task, dgm_cli_card, dgm_cli_connect,
     dgm_cli_bench, dgm_cli_lint;
-extern const dgm_cli_command dgm_cli_serve, dgm_cli_db, dgm_cli_init, dgm_cli_schema, dgm_cli_mcp, dgm_cli_worker,
-    dgm_cli_mcp_demo, dgm_cli_mcp_conformance;
+extern const dgm_cli_command dgm_cli_serve, dgm_cli_db, dgm_cli_init, dgm_cli_schema, dgm_cli_mcp,
+    dgm_cli_worker, dgm_cli_mcp_demo, dgm_cli_mcp_conformance;
 
 /* Runs a command of the server or the client, which main() has registered. */
 int dgm_cli_run_outside(const dgm_cli_line *line);

@@ -39,7 +39,8 @@ const dgm_cli_command dgm_cli_serve = {
         "machines can reach needs tokens, or `--insecure`.\n\n"
         "SIGTERM and SIGINT stop it: open requests are answered, streams end properly, and "
         "everything that was acknowledged is stored. SIGHUP reloads the file.\n\n"
-        "FILE is an agent in Python or JavaScript (`agent.py`, `agent.mjs`): it is served instead of the "
+        "FILE is an agent in Python or JavaScript (`agent.py`, `agent.mjs`): it is served instead "
+        "of the "
         "agents of the configuration.",
     .options = OPTIONS(
         {.name = "config",
@@ -86,8 +87,9 @@ const dgm_cli_command dgm_cli_serve = {
              "the agent's folder changes, its process is replaced as soon as it has no run, and "
              "errors of loading are in the log. For development."},
         {.name = "check", .about = "print the settings it would run with, and exit"}, HELP),
-    .arguments = ARGUMENTS({"FILE", &dgm_cli_files, false, false,
-                            "`agent.py`, `agent.mjs` or `agent.js`; `FILE:NAME` if it has several agents"}),
+    .arguments =
+        ARGUMENTS({"FILE", &dgm_cli_files, false, false,
+                   "`agent.py`, `agent.mjs` or `agent.js`; `FILE:NAME` if it has several agents"}),
     .exits = NOTES(EXIT_0, {"1", "it could not start, or the configuration is wrong"}, EXIT_2),
     .examples =
         NOTES({"dragoman serve --agent demo --store memory:", "An agent to play with"},
@@ -215,16 +217,19 @@ const dgm_cli_command dgm_cli_mcp = {
 const dgm_cli_command dgm_cli_worker = {
     .name = "worker",
     .about = "become the worker process of an agent file",
-    .text = "For `command` of an agent of `type: exec` with `mode: worker`: `command: [dragoman, worker, "
-            "agent.py]`. Finds the interpreter (the `.venv` of the file's folder, `$VIRTUAL_ENV`, `python3`; "
+    .text = "For `command` of an agent of `type: exec` with `mode: worker`: `command: [dragoman, "
+            "worker, "
+            "agent.py]`. Finds the interpreter (the `.venv` of the file's folder, `$VIRTUAL_ENV`, "
+            "`python3`; "
             "`node`) and the package `dragoman`, and runs `python -m dragoman.worker FILE`.",
     .options = OPTIONS({.name = "interpreter",
                         .value = "PROGRAM",
                         .kind = &dgm_cli_files,
                         .about = "use this Python or node"},
                        HELP),
-    .arguments = ARGUMENTS({"FILE", &dgm_cli_files, true, false,
-                            "`agent.py`, `agent.mjs` or `agent.js`; `FILE:NAME` if it has several agents"}),
+    .arguments =
+        ARGUMENTS({"FILE", &dgm_cli_files, true, false,
+                   "`agent.py`, `agent.mjs` or `agent.js`; `FILE:NAME` if it has several agents"}),
     .exits = NOTES(EXIT_0, {"1", "the interpreter could not be started"}, EXIT_2),
     .examples = NOTES({"dragoman worker agent.py", "Started by the server"}),
     .hidden = true,

@@ -20,7 +20,7 @@ struct attempt {
     show show;
     pthread_mutex_t lock; /* of notes */
     dgm_buf notes;        /* lines about the worker process */
-    char line[64 << 10]; /* the last one that was typed */
+    char line[64 << 10];  /* the last one that was typed */
 };
 
 /* Lines about the worker process are of interest only if the agent fails. Called from other threads. */
@@ -97,7 +97,8 @@ static int try_converse(struct attempt *t, bool has_text, int status)
     while (status == DGM_CLI_OK && (!has_text || is_waiting(t))) {
         if (!try_read_line(t)) {
             if (is_waiting(t))
-                dgm_cli_hint("the agent waits for an answer: type it, or pass it on standard input");
+                dgm_cli_hint(
+                    "the agent waits for an answer: type it, or pass it on standard input");
             return status;
         }
         if (!is_waiting(t))
@@ -119,7 +120,8 @@ static dgm_str words_of(const dgm_cli_line *line, dgm_buf *b)
 
 static int try_run(struct attempt *t, const dgm_cli_line *line, dgm_str config)
 {
-    dgm_agent_loop_options o = {.size = sizeof o, .config = config, .on_log = try_on_log, .log_user = t};
+    dgm_agent_loop_options o = {
+        .size = sizeof o, .config = config, .on_log = try_on_log, .log_user = t};
     dgm_err err = {0};
     dgm_buf text;
     int status = DGM_CLI_OK;
@@ -140,7 +142,8 @@ static int try_run(struct attempt *t, const dgm_cli_line *line, dgm_str config)
 
 int dgm_client_try(const dgm_cli_line *line)
 {
-    static struct attempt attempt = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* too large for some stacks */
+    static struct attempt attempt = {.lock =
+                                         PTHREAD_MUTEX_INITIALIZER}; /* too large for some stacks */
     dgm_err err = {0};
     dgm_buf config;
     int status;

@@ -1,6 +1,6 @@
 /* init.c - the files of `dragoman init`, and writing them without touching what is there. */
-#include "init_int.h"
 #include "config/config.h"
+#include "init_int.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -54,7 +54,8 @@ static void check_config(const dgm_init_kind *kind)
     assert_int_equal(c->n_findings, 0);
     assert_int_equal(c->agents.n, 1);
     check_str(c->agents.at[0].type, type_of(kind));
-    if (strcmp(type_of(kind), "exec") == 0) /* the program is found wherever the server is started */
+    if (strcmp(type_of(kind), "exec") ==
+        0) /* the program is found wherever the server is started */
         check_str(dgm_json_str(dgm_json_get(c->agents.at[0].settings, DGM_STR("cwd"))), folder);
 }
 

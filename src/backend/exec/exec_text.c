@@ -8,11 +8,11 @@
 
 /* ---- in -------------------------------------------------------------------------------------------------- */
 
-static void put_task(const dgm_run_input *in, dgm_buf *out)
+static void put_task(const dgm_task *task, dgm_buf *out)
 {
     dgm_writer w = {.out = out, .format = DGM_FORMAT_A2A_10};
-    if (in->task)
-        dgm_shape_write(&w, &dgm_form_task, in->task);
+    if (task)
+        dgm_shape_write(&w, &dgm_form_task, task);
     else
         dgm_buf_add_lit(out, "null");
 }
@@ -35,7 +35,7 @@ static void put_json(const dgm_run_input *in, dgm_str key, dgm_buf *out)
     dgm_buf_add_lit(out, "{\"message\":");
     dgm_shape_write(&w, &dgm_form_message, in->message);
     dgm_buf_add_lit(out, ",\"task\":");
-    put_task(in, out);
+    put_task(in->task, out);
     dgm_buf_add_lit(out, ",\"history\":");
     put_messages(in->history, out);
     dgm_buf_add_lit(out, "],\"metadata\":");
@@ -84,7 +84,8 @@ static void put_tool_results(const dgm_message *m, dgm_buf *out)
     dgm_buf_add_char(out, ']');
 }
 
-void dgm_exec_put_run(const dgm_run *run, dgm_strs accepted, dgm_str journal, dgm_buf *out)
+void dgm_exec_put_run(const dgm_run *run, const dgm_task *task, dgm_strs accepted, dgm_str journal,
+                      dgm_buf *out)
 {
     const dgm_run_input *in = run->input;
     dgm_writer w = {.out = out, .format = DGM_FORMAT_A2A_10};
@@ -100,7 +101,7 @@ void dgm_exec_put_run(const dgm_run *run, dgm_strs accepted, dgm_str journal, dg
         dgm_buf_add_str(out, accepted.at[i]);
     }
     dgm_buf_add_lit(out, "],\"currentTask\":");
-    put_task(in, out);
+    put_task(task, out);
     dgm_buf_add_lit(out, ",\"journal\":");
     if (journal.p)
         dgm_json_put_str(out, journal);

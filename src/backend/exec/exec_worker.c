@@ -30,6 +30,7 @@ struct exec_job {
     struct exec *exec;
     dgm_worker_run *worker; /* NULL: it is not started, or has ended */
     struct exec_events events;
+    struct exec_emitted emitted;
     dgm_timer timeout;
     dgm_str thread;
     unsigned attempt, n_drained;
@@ -130,6 +131,8 @@ static void job_on_event(void *user, const dgm_worker_event *e)
         job_fail(j, dgm_str_from(safe), dgm_str_from(err.msg), (dgm_str){0});
     } else {
         dgm_exec_events_note(&j->events, &event);
+        if (event.kind == DGM_EVENT_ARTIFACT && j->exec->max_attempts > 1)
+            dgm_exec_emitted_note(&j->emitted, j->run->arena, event.artifact);
         if (j->events.settled)
             dgm_timer_start(&j->timeout, (uint64_t)(j->exec->grace * 1000) + 1);
     }
@@ -292,8 +295,9 @@ static bool job_write_params(void *user, const dgm_json *info, dgm_buf *out, con
     }
     dgm_worker_put_common(out, j->run, id.n ? id : j->exec->id, j->thread, j->is_resumed,
                           j->attempt);
-    dgm_exec_put_run(j->run, j->accepted, j->has_journal ? dgm_buf_str(&j->journal) : (dgm_str){0},
-                     out);
+    dgm_exec_put_run(j->run, dgm_exec_emitted_task(&j->emitted, j->run->input, j->run->arena),
+                     j->accepted,
+                     j->has_journal ? dgm_buf_str(&j->journal) : (dgm_str){0}, out);
     return true;
 }
 
