@@ -56,7 +56,8 @@ struct langgraph_job {
     dgm_arena *arena;
     dgm_graph_out *out;
     dgm_str thread;
-    dgm_graph_plan plan; /* kind, resume and human_id, in the arena; input is made when it is sent */
+    dgm_graph_plan
+        plan; /* kind, resume and human_id, in the arena; input is made when it is sent */
     const dgm_json *metadata; /* of the request, with traceparent */
     const dgm_json *tools;
     dgm_worker_run *worker_run;
