@@ -75,7 +75,7 @@ def _():
     same(sorted(fronts.ag_ui(s, "parallel").text.split("\n\n")), ["left one two", "right one two"], "AG-UI")
 
 
-@test("a conversation: the thread has what was said; a second context does not")
+@test("a conversation: the thread has the earlier messages; a second context does not")
 def _():
     c = Client(shared(), RPC1)
     first = c.send("tokens").task
@@ -220,7 +220,7 @@ def _():
     same((t["status"]["state"], task_text(t)), ("TASK_STATE_REJECTED", "not my job"), "the task")
 
 
-@test("an event over the line limit fails its task and says so; the worker goes on")
+@test("an event over the line limit fails its task with the reason; the worker goes on")
 def _():
     c = Client(shared(), RPC1)
     t = c.send("large").task
