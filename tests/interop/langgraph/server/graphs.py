@@ -323,13 +323,14 @@ def _(store):
 def project(name, file="langgraph.json"):
     """A copy of a project that has its own environment, served by its file alone."""
     copied = os.path.join(folder(), name)
-    shutil.copytree(os.path.join(common.FOLDER, "projects", name), copied)
+    shutil.copytree(os.path.join(common.TREE, "examples", "langgraph") if name == "example" else os.path.join(common.FOLDER, "projects", name), copied)
     os.symlink(os.path.join(common.FOLDER, ".venv-langgraph"), os.path.join(copied, ".venv"))
     return Server(None, args=["--langgraph", os.path.join(copied, file)])
 
 
 @each("serve --langgraph {}", [("langgraph.json: the project's .venv and .env, and the card", "described", "langgraph.json", "good morning described: hi", "Answers with a greeting"),
                                ("aion.yaml", "aion", "aion.yaml", "aion: hi", "Helps"),
+                               ("the example", "example", "langgraph.json", "You asked: hi The best month for Lisbon is May.", "Advises on travel and books flights"),
                                ("a graph with a checkpointer of its own", "own_checkpointer", "langgraph.json", "own_checkpointer: hi", None)])
 def _(name, file, want, about):
     with project(name, file) as s:
