@@ -237,11 +237,47 @@ def _():
     soon(lambda: c.get(t["id"]).state == COMPLETED, "it does not end")
 
 
-@test("what a node prints is in the log, with the agent")
+@test("what a node prints is in the log, with the agent and the task of its run")
 def _():
     s = shared()
-    Client(s, RPC1).send("print")
-    soon(lambda: any("agent=demo" in line and "printed by a node" in line for line in s.log), "the line is not in the log")
+    t = Client(s, RPC1).send("print").task
+    for text in ("printed by a node", "logged by a node", "to stderr"):
+        soon(lambda: any("agent=demo" in line and f"task={t['id']}" in line and text in line for line in s.log), "not in the log: " + text)
+
+
+@test("a graph that does not end: the task fails at recursion_limit, and its text says why")
+def _():
+    t = Client(shared(), RPC1).send("loop").task
+    same(t["status"]["state"], FAILED, "the state")
+    check("recursion_limit" in task_text(t), t)
+
+
+@test("a state of 9 MiB is stored in parts, and read again in the next turn")
+def _():
+    c = Client(shared(), RPC1)
+    first = c.send("state").task
+    same(first["status"]["state"], COMPLETED, "the state")
+    second = c.send("length", context=first["contextId"]).task
+    same(task_text(second), f"length {9 << 20}", "the second turn")
+
+
+@test("two messages in one context at the same time run one after the other, and both are in the transcript")
+def _():
+    c, context = Client(shared(), RPC1), new_id("context")
+    a, b = (c.send(m=message("short", context=context), config={"returnImmediately": True}).task for _ in range(2))
+    for t in (a, b):
+        soon(lambda: c.get(t["id"]).state == COMPLETED, "it does not end")
+    same(task_text(c.send("transcript", context=context).task).count("human:short"), 2, "messages")
+
+
+@test("a message that is sent again while it runs is the same task [R003-07]")
+def _():
+    c = Client(shared(), RPC1)
+    m = message("short", context=new_id("context"))
+    first = c.send(m=m, config={"returnImmediately": True}).task
+    again = c.send(m=m).task
+    same((again["id"], again["status"]["state"]), (first["id"], COMPLETED), "the task")
+    same(task_text(c.send("transcript", context=m["contextId"]).task).count("human:"), 2, "messages")
 
 
 @test("a run is canceled")

@@ -5,7 +5,7 @@ import time
 import graphs as g
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import StreamWriter, interrupt
+from langgraph.types import Command, StreamWriter, interrupt
 
 from aion.langgraph.stream import emit_data, emit_file, emit_message, emit_task_metadata
 from dragoman.langgraph import A2AOutbox, TaskRejected, caller_tools
@@ -122,7 +122,7 @@ def only_deltas(state, writer: StreamWriter):
 
 
 NODES = {"tokens": g.chat, "rewrap": g.rewrap, "example": my_node, "everything": everything, "patch": patch_task, "city": ask_city, "login": ask_login,
-         "two": ask_two, "weather": weather, "fail": g.raises, "reject": rejects, "print": g.noisy, "burn": slow_burn, "leave": leave, "large": g.large,
+         "two": ask_two, "weather": weather, "fail": g.raises, "reject": rejects, "print": g.noisy, "burn": slow_burn, "leave": leave,
          "tools": g.tools_node, "transcript": transcript, "deltas": only_deltas, "silent": g.only_trace, "sleep": g.wait_async, "count": g.many_tokens}
 
 
@@ -137,7 +137,15 @@ def large_words(state, writer: StreamWriter):
     emit_data(writer, {"text": "x" * (9 << 20)})
 
 
-NODES["large"] = large_words
+async def short(state):
+    import asyncio
+    await asyncio.sleep(0.3)
+    return {"messages": [AIMessage(content="short")]}
+
+
+NODES.update({"large": large_words, "loop": lambda state: Command(goto="loop"), "short": short,
+              "state": lambda state: {"trace": ["y" * (9 << 20)], "messages": [AIMessage(content="stored")]},
+              "length": lambda state: {"messages": [AIMessage(content=f"length {len(state['trace'][0])}")]}})
 builder = StateGraph(g.State)
 for name, node in {**NODES, "first": mark_first, "wait": wait_for_file, "last": mark_last, "left": g.left, "right": g.right}.items():
     builder.add_node(name, node)
