@@ -104,7 +104,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     package = os.path.join(HERE, "dragoman")
     files = {f"dragoman/{f}": _read(os.path.join(package, f)) for f in sorted(os.listdir(package))
              if f.endswith(".py") or f == "py.typed"}
-    # aion is a namespace package: an aion/__init__.py here would hide the modules of others
+    # aion is a namespace package: an aion/__init__.py here would hide those of another package
     aion = os.path.join(HERE, "aion", "langgraph")
     files.update({f"aion/langgraph/{f}": _read(os.path.join(aion, f)) for f in sorted(os.listdir(aion)) if f.endswith(".py")})
     with tempfile.TemporaryDirectory(prefix="dragoman-") as folder:

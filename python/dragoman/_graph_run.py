@@ -33,9 +33,17 @@ class Events:
         self._sender: Optional[asyncio.Task[None]] = None
 
     async def send(self, kind: str, data: Any, ns: List[str]) -> None:
-        if not self._held and not self.run.connection.is_full():
-            self.run.event(kind, data, ns)
-            return
+        if not self.send_now(kind, data, ns):
+            await self._hold(kind, data, ns)
+
+    def send_now(self, kind: str, data: Any, ns: List[str]) -> bool:
+        """False: the socket is full."""
+        if self._held or self.run.connection.is_full():
+            return False
+        self.run.event(kind, data, ns)
+        return True
+
+    async def _hold(self, kind: str, data: Any, ns: List[str]) -> None:
         if not (self._held and _join(self._held[-1], kind, data, ns)):
             self._held.append((kind, data, ns))
         if len(self._held) > _MAX_HELD:
@@ -127,7 +135,12 @@ class GraphRun:
         stream = self.graph.compiled.astream(given, config, **options)
         try:
             async for ns, mode, data in stream:
-                await self._on_part(list(ns), mode, data)
+                if mode != "messages":
+                    await self._on_part(list(ns), mode, data)
+                    continue
+                event, path = _message_event(data), list(ns)  # tokens: without another coroutine for each
+                if not self.events.send_now(mode, event, path):
+                    await self.events.send(mode, event, path)
         finally:
             await stream.aclose()
 
@@ -172,12 +185,7 @@ class GraphRun:
     # ---- output ----
 
     async def _on_part(self, ns: List[str], mode: str, data: Any) -> None:
-        if mode == "messages":
-            message, about = data
-            await self.events.send("messages", {"message": flat_message(message), "node": about.get("langgraph_node"),
-                                                "step": about.get("langgraph_step"),
-                                                "src": about.get("langgraph_checkpoint_ns") or ""}, ns)
-        elif mode == "custom":
+        if mode == "custom":
             await self.events.send("custom", plain(data), ns)
         elif mode == "updates":
             await self._on_updates(ns, data)
@@ -238,6 +246,12 @@ class GraphRun:
 def _new_control() -> Any:
     from langgraph.runtime import RunControl
     return RunControl()
+
+
+def _message_event(data: Any) -> Dict[str, Any]:
+    message, about = data
+    return {"message": flat_message(message), "node": about.get("langgraph_node"), "step": about.get("langgraph_step"),
+            "src": about.get("langgraph_checkpoint_ns") or ""}
 
 
 def _with_objects(given: Mapping[str, Any]) -> Dict[str, Any]:

@@ -81,6 +81,14 @@ static void job_on_event(void *user, const dgm_worker_event *event)
         dgm_graph_out_event(j->out, event->type, event->ns, event->data);
 }
 
+/* What a node prints. */
+static void job_on_log(void *user, dgm_str level, dgm_str text)
+{
+    struct langgraph_job *j = user;
+    (void)level;
+    dgm_run_note(j->run, "%.*s", DGM_P(text));
+}
+
 static bool job_is_full(void *user)
 {
     const struct langgraph_job *j = user;
@@ -311,6 +319,7 @@ void dgm_langgraph_send(struct langgraph_job *j)
 {
     static const dgm_worker_run_handler handler = {.write_params = job_write_params,
                                                    .on_event = job_on_event,
+                                                   .on_log = job_on_log,
                                                    .on_result = job_on_result,
                                                    .on_error = job_on_error,
                                                    .is_full = job_is_full};

@@ -29,6 +29,16 @@ class Example(unittest.TestCase):
         self.assertEqual([e["a2a"]["type"] for e in run.of("custom")], ["task_metadata", "message", "artifact", "artifact", "task_metadata"])
         self.assertEqual(run.value["outbox"]["parts"][0]["text"], "Your flight is booked.")
 
+    def test_page(self):
+        """the code of docs/agents/langgraph.md for authors runs"""
+        with open(os.path.join(TREE, "docs", "agents", "langgraph.md"), encoding="utf-8") as f:
+            code = f.read().split("## For graph authors (Python)")[1].split("```python")[1].split("```")[0]
+        names, events = {}, []
+        exec(code, names)
+        inbox = names["A2AInbox"]({"message": {"parts": [{"text": "hi"}]}})
+        self.assertEqual(names["node"]({"a2a_inbox": inbox}, events.append)["a2a_outbox"].parts[0].text, "done")
+        self.assertEqual(events[0]["a2a"]["name"], "analysis")
+
 
 if __name__ == "__main__":
     tap.main()
