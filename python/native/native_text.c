@@ -1,8 +1,8 @@
 /*
  * python/native/native_text.c - converts a whole text: str to str, bytes to bytes.
  *
- * CPython's encoder and decoder of UTF-8 handle text with characters above U+007F byte by byte. Western text has few of
- * them, and none above U+00FF: CPython stores it as Latin-1, which is encoded and decoded here, 16 bytes at a time.
+ * CPython encodes text with characters above U+007F byte by byte. Western text has few of them, and none above U+00FF:
+ * CPython stores it as Latin-1, which is encoded here, 16 bytes at a time.
  */
 #include "native.h"
 
@@ -38,8 +38,12 @@ struct text_in {
 static size_t count_high(const char *p, size_t n)
 {
     size_t high = 0;
-    for (size_t i = 0; i < n; i++)
-        high += (unsigned char)p[i] >> 7;
+    for (size_t i = 0; i < n;) {
+        i += ascii_blocks(p + i, n - i);
+        size_t end = n - i < 16 ? n : i + 16;
+        for (; i < end; i++)
+            high += (unsigned char)p[i] >> 7;
+    }
     return high;
 }
 
@@ -118,47 +122,6 @@ static bool read_text(PyObject *o, struct text_in *ret)
     return ret->p != NULL;
 }
 
-/* ---- text out --------------------------------------------------------------------------------------------- */
-
-/* Decodes valid UTF-8 to Latin-1; returns the number of characters, or SIZE_MAX if there is one above U+00FF. */
-static size_t decode_latin1(const char *p, size_t n, char *out)
-{
-    char *start = out;
-    for (size_t i = 0; i < n;) {
-        size_t block = ascii_blocks(p + i, n - i);
-        memcpy(out, p + i, block);
-        out += block;
-        i += block;
-        size_t end = n - i < 16 ? n : i + 16;
-        while (i < end) {
-            unsigned char c = (unsigned char)p[i++];
-            if (c >= 0x80) {
-                if (c > 0xC3 || i == n)
-                    return SIZE_MAX;
-                c = (unsigned char)(c << 6 | ((unsigned char)p[i++] & 0x3F));
-            }
-            *out++ = (char)c;
-        }
-    }
-    return (size_t)(out - start);
-}
-
-static PyObject *build_text(dgm_str text)
-{
-    char *narrow = NULL;
-    PyObject *built = NULL;
-    if (text.n >= LARGE_BYTES && ascii_blocks(text.p, text.n) + 16 <= text.n &&
-        (narrow = PyMem_Malloc(text.n))) {
-        size_t n = decode_latin1(text.p, text.n, narrow);
-        if (n != SIZE_MAX)
-            built = PyUnicode_DecodeLatin1(narrow, (Py_ssize_t)n, NULL);
-        PyMem_Free(narrow);
-        if (n != SIZE_MAX)
-            return built;
-    }
-    return PyUnicode_DecodeUTF8(text.p, (Py_ssize_t)text.n, NULL);
-}
-
 /* ---- the conversion ------------------------------------------------------------------------------------------ */
 
 static dgm_code convert_all(const char *options, Py_ssize_t n, const struct text_in *in,
@@ -193,7 +156,7 @@ PyObject *native_convert_text(PyObject *module, PyObject *arguments)
     PyMem_Free(in.own);
     if (rc == DGM_OK) {
         dgm_str out = dgm_converter_output(c);
-        built = PyUnicode_CheckExact(text) ? build_text(out)
+        built = PyUnicode_CheckExact(text) ? PyUnicode_DecodeUTF8(out.p, (Py_ssize_t)out.n, NULL)
                                            : PyBytes_FromStringAndSize(out.p, (Py_ssize_t)out.n);
     }
     dgm_converter_free(c);

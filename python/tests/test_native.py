@@ -134,8 +134,8 @@ class Same(unittest.TestCase):
     def test_random(self):
         """random messages, and their events: the same results and errors, generated ids included"""
         r = random.Random(14)
-        usual = 0
-        for _ in range(300 if SANITIZED else 1500):
+        usual, n = 0, 300 if SANITIZED else 1500
+        for _ in range(n):
             message = random_message(r)
             for name in ("_to_openai", "_to_event", "_to_official_event"):
                 fast, slow = both(name, message)
@@ -147,7 +147,7 @@ class Same(unittest.TestCase):
                     for given in (events, *events[:1], random_value(r)):
                         fast, slow = both(name, given)
                         self.assertEqual(fast, slow, (name, given))
-        self.assertGreater(usual, 500)
+        self.assertGreater(usual, n // 5)
 
     def test_generated_ids(self):
         """ids that are generated from the text are the same, with every kind of character"""

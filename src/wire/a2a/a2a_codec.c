@@ -151,21 +151,26 @@ static inline __attribute__((always_inline)) dgm_code decode(const struct dialec
     r->format = d->format;
     r->drop_nulls = true;
     r->drop_empties = d->v1 || d->rest;
-    /* The usual case in a stream, found by its first member: then the object need not be searched for every member. */
-    bool is_update = false;
+    /* The usual cases, found by the first member: then the object need not be searched for every member. */
+    dgm_object_kind usual = DGM_OBJECT_NONE;
     if (!kind && yyjson_obj_size(v)) {
         yyjson_val *first = unsafe_yyjson_get_first(v);
-        dgm_str name = dgm_json_str(first);
-        if (d->v1 || d->rest)
-            is_update = yyjson_obj_size(v) == 1 &&
-                        (dgm_str_is(name, "artifactUpdate") || dgm_str_is(name, "statusUpdate") ||
-                         (dgm_str_is(name, "task") && yyjson_is_obj(first + 1)));
-        else if (dgm_str_is(name, "kind") && yyjson_is_str(first + 1))
-            is_update = dgm_str_is(dgm_json_str(first + 1), "artifact-update") ||
-                        dgm_str_is(dgm_json_str(first + 1), "status-update");
+        dgm_str name = dgm_json_str(first), value = {0};
+        if (d->v1 || d->rest) {
+            if (yyjson_obj_size(v) == 1 &&
+                (dgm_str_is(name, "artifactUpdate") || dgm_str_is(name, "statusUpdate") ||
+                 (dgm_str_is(name, "task") && yyjson_is_obj(first + 1))))
+                usual = DGM_OBJECT_STREAM_RESPONSE;
+        } else if (dgm_str_is(name, "kind") && yyjson_is_str(first + 1)) {
+            value = dgm_json_str(first + 1);
+            if (dgm_str_is(value, "artifact-update") || dgm_str_is(value, "status-update"))
+                usual = DGM_OBJECT_STREAM_RESPONSE;
+            else if (dgm_str_is(value, "message"))
+                usual = in_stream ? DGM_OBJECT_STREAM_RESPONSE : DGM_OBJECT_MESSAGE;
+        }
     }
-    if (is_update) {
-        kind = DGM_OBJECT_STREAM_RESPONSE;
+    if (usual) {
+        kind = usual;
     } else if (!d->rest && dgm_rpc_is(v)) {
         dgm_rpc rpc;
         if ((rc = dgm_rpc_read(v, !r->strict, NULL, &rpc, r->err)))
