@@ -3,12 +3,13 @@
 #include "backend/backend_int.h"
 #include "model/stamp.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 const dgm_backend *const dgm_backends[] = {
     &dgm_backend_hello, &dgm_backend_demo, &dgm_backend_exec,
-    &dgm_backend_a2a,   &dgm_backend_http, &dgm_backend_llm,
+    &dgm_backend_a2a,   &dgm_backend_http, &dgm_backend_llm, &dgm_backend_langgraph,
     &dgm_backend_bench, &dgm_backend_tck,  NULL,
 };
 
@@ -98,6 +99,23 @@ void dgm_run_note(dgm_run *run, const char *fmt, ...)
     va_end(args);
     if (n > 0)
         run->ops->note(run, (dgm_str){line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1});
+}
+
+dgm_str dgm_run_traceparent(dgm_arena *a, dgm_str task_id, dgm_str call_id)
+{
+    char trace[33];
+    size_t n = 0;
+    for (size_t i = 0; i < task_id.n && n < 32; i++) { /* the hex digits of a UUID */
+        if (isxdigit((unsigned char)task_id.p[i]))
+            trace[n++] = (char)tolower((unsigned char)task_id.p[i]);
+    }
+    if (n < 32)
+        snprintf(trace, sizeof trace, "%016llx%016llx",
+                 (unsigned long long)dgm_hash(1, task_id.p, task_id.n),
+                 (unsigned long long)dgm_hash(2, task_id.p, task_id.n) | 1);
+    trace[32] = 0;
+    return dgm_arena_printf(a, "00-%s-%016llx-01", trace,
+                            (unsigned long long)dgm_hash(3, call_id.p, call_id.n) | 1);
 }
 
 void dgm_run_report(dgm_run *run, const dgm_run_fault *fault)
