@@ -132,10 +132,11 @@ export async function runTurn(fn, turn) {
     stop.clear();
     // code that catches Suspended may return or throw anything: the question is what counts
     if (Turn.hasAsked(turn) && !turn.signal.aborted) return 'interrupted';
-    if (error instanceof Failed) Turn.finish(turn, 'TASK_STATE_FAILED', error.message || 'the agent failed');
-    else if (error instanceof Rejected) Turn.finish(turn, 'TASK_STATE_REJECTED', error.message || 'the agent failed');
+    const isFailed = error instanceof Failed || error?.name === 'Failed', isRejected = error instanceof Rejected || error?.name === 'Rejected'; // of another copy of this package
+    if (isFailed) Turn.finish(turn, 'TASK_STATE_FAILED', error.message || 'the agent failed');
+    else if (isRejected) Turn.finish(turn, 'TASK_STATE_REJECTED', error.message || 'the agent failed');
     else Turn.finish(turn);
     turn.signal.throwIfAborted();
-    if (error && !(error instanceof Failed) && !(error instanceof Rejected)) throw error;
+    if (error && !isFailed && !isRejected) throw error;
     return 'completed';
 }

@@ -1,4 +1,4 @@
-import { agent } from '../../agent.js';
+import { agent } from 'dragoman';
 export default agent(async function* (turn) {
     yield 'a ';
     yield turn.text;
