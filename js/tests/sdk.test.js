@@ -150,6 +150,30 @@ test('the results of steps are stored; the function is not called again', async 
     assert.deepEqual(called, ['a', 'b']);
 });
 
+test('an error of a step that the agent catches is thrown again', async () => {
+    let calls = 0;
+    const conversation = new Conversation(async (turn) => {
+        let caught;
+        try {
+            await turn.step('s', () => { calls++; throw new RangeError('too far'); });
+        } catch (error) {
+            caught = error;
+        }
+        await turn.ask('Go on?');
+        return `${caught instanceof RangeError} ${caught.message}`;
+    });
+    await conversation.send('x');
+    assert.equal((await conversation.send('yes')).text, 'true too far');
+    assert.equal(calls, 1);
+});
+
+test('a long text is several events', async () => {
+    const long = `${'x'.repeat((256 << 10) - 1)}😀${'y'.repeat(10)}`;
+    const result = await runAgent((turn) => turn.write(long), 'x');
+    assert.equal(result.text, long);
+    assert.equal(result.events.length, 4);
+});
+
 test('a lost worker: the turn runs again, stored steps and output that was sent are not repeated', async () => {
     let isLost = true, steps = 0;
     const conversation = new Conversation(async (turn) => {
