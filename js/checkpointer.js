@@ -203,7 +203,7 @@ export function createSaverClass(checkpoint) {
 
         async #load(value) {
             const [type, bytes] = await this.blobs.read(value);
-            if (type === '') return undefined; // there is none
+            if (type === '') return undefined; // absent
             return this.serde.loadsTyped(type, bytes);
         }
 

@@ -499,6 +499,8 @@ export class Turn {
 
     /** The function has ended: closes the text. `state` and `text` are the end that callers read, if it was not a normal one. */
     static finish(turn, state, text) {
+        if (!state && !turn.#isOver && turn.#isReplaying && !turn.signal.aborted)
+            throw new NotDeterministic(`question ${turn.#index + 1} was ${JSON.stringify(turn.#segment.question)} when the function ran before, and has not been asked now when the function ended`);
         if (!turn.#isOver) turn.#endText();
         if (!turn.#isOver && state) turn.#sink.emit(status(state, [{ text }]));
         turn.#isOver = true;

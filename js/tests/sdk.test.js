@@ -224,6 +224,10 @@ test('a function that does something else when it runs again is an error that na
     }, /before question 1 \("Q\?"\) the step "once" was run, and is not run now/);
     n = 0;
     await again(async (turn) => {
+        if (n++ === 0) await turn.ask('Q?');
+    }, /question 1 was "Q\?" when the function ran before, and has not been asked now when the function ended/);
+    n = 0;
+    await again(async (turn) => {
         if (n++ === 1) await turn.step('new', () => 1);
         await turn.ask('Q?');
     }, /the step "new" is run before question 1 \("Q\?"\), and was not run there before/);

@@ -51,9 +51,7 @@ static const char node_readme[] =
     "docs/agents/javascript.md.\n";
 /* clang-format on */
 
-const dgm_init_file dgm_init_node_files[] = {{"dragoman.yaml", node_yaml, false},
-                                             {"dragoman.schema.json", NULL, false},
-                                             {"agent.mjs", node_agent, false},
-                                             {"package.json", node_package, false},
-                                             {"README.md", node_readme, false},
-                                             {0}};
+const dgm_init_file dgm_init_node_files[] = {
+    {"dragoman.yaml", node_yaml, false}, {"dragoman.schema.json", NULL, false},
+    {"agent.mjs", node_agent, false},    {"package.json", node_package, false},
+    {"README.md", node_readme, false},   {0}};

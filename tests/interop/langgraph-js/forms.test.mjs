@@ -1,10 +1,10 @@
 // The forms in which a project declares its graphs, and what the operator reads when one cannot be loaded.
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { Driver, PROJECTS, message, newThread } from './lib.mjs';
+import { Driver, PROJECTS, message, newThread, textOf } from './lib.mjs';
 
 const FORMS = ['compiled', 'withSaver', 'uncompiled', 'promise', 'factory', 'factoryAsync', 'factoryConfig', 'wrapper'];
 
@@ -76,6 +76,19 @@ test('packages of a project in another folder are found', async (t) => {
     cpSync(join(PROJECTS, 'forms'), dir, { recursive: true });
     symlinkSync(join(PROJECTS, '../node_modules'), join(dir, 'node_modules'));
     assert.equal(await answer(await load({ main: './graphs.mjs:compiled' }, { cwd: dir }), 'main'), 'compiled');
+});
+
+test('examples/langgraph-js streams, asks and goes on', async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), 'dragoman-js-'));
+    t.after(() => rmSync(dir, { recursive: true }));
+    cpSync(join(PROJECTS, '../../../../examples/langgraph-js'), dir, { recursive: true });
+    symlinkSync(join(PROJECTS, '../node_modules'), join(dir, 'node_modules'));
+    const { graphs } = JSON.parse(readFileSync(join(dir, 'langgraph.json'), 'utf8'));
+    const other = await load(graphs, { cwd: dir }), thread = newThread();
+    const first = other.run({ agent: 'agent', thread, ...message('Where is Oslo?') }), { interrupts } = await first;
+    assert.equal(textOf(other.eventsOf(first.id)), 'Oslo is the capital of Norway.');
+    const second = await other.run({ agent: 'agent', thread, resume: { [interrupts[0].id]: '4' } });
+    assert.deepEqual(second.messages.map((m) => m.content), ['Thank you for 4 stars.']);
 });
 
 test('errors of loading are explained', async () => {
