@@ -92,6 +92,7 @@ class Blobs {
 const base64 = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 const toBytes = (value) => (typeof value === 'string' ? Buffer.from(value) : value);
 const configurableOf = (config) => config?.configurable ?? {};
+const pick = (object, names) => Object.fromEntries(Object.entries(object).filter(([key]) => key in names));
 const without = (object) => Object.fromEntries(Object.entries(object).filter(([, v]) => v !== undefined));
 
 /**
@@ -136,10 +137,13 @@ export function createSaverClass(checkpoint) {
             }
         }
 
-        async put(config, value, metadata) {
+        async put(config, value, metadata, newVersions) {
             const { thread_id, checkpoint_ns = '', checkpoint_id: parent, run_id } = configurableOf(config);
             if (thread_id === undefined) throw new Error('cannot store a checkpoint: the configuration has no configurable.thread_id');
-            const values = [await this.#dump(copyCheckpoint(value)), await this.#dump(metadata)];
+            const stored = copyCheckpoint(value);
+            // every value of the first checkpoint of a thread has a new version; one without has not been written
+            if (!parent && newVersions && metadata?.source !== 'fork') stored.channel_values = pick(stored.channel_values, newVersions);
+            const values = [await this.#dump(stored), await this.#dump(metadata)];
             await this.blobs.request('checkpoint/put', values, ([checkpoint, metadata_]) => without({
                 thread: String(thread_id), ns: checkpoint_ns, id: value.id, parent: parent || undefined,
                 run: metadata?.run_id ?? run_id, checkpoint, metadata: metadata_ }));
@@ -199,7 +203,7 @@ export function createSaverClass(checkpoint) {
 
         async #load(value) {
             const [type, bytes] = await this.blobs.read(value);
-            if (type === '') return undefined; // there is none
+            if (type === '') return undefined; // absent
             return this.serde.loadsTyped(type, bytes);
         }
 

@@ -117,6 +117,15 @@ function stopAfterAbort(signal) {
     } };
 }
 
+/** Closes the text. An error of the function is the one that counts. */
+function endQuietly(turn, error) {
+    try {
+        Turn.finish(turn);
+    } catch (fault) {
+        if (!error) throw fault;
+    }
+}
+
 /**
  * Calls the function and returns the status of the run. Throws what the function threw, except for the ends that are reported
  * to the caller.
@@ -132,10 +141,11 @@ export async function runTurn(fn, turn) {
     stop.clear();
     // code that catches Suspended may return or throw anything: the question is what counts
     if (Turn.hasAsked(turn) && !turn.signal.aborted) return 'interrupted';
-    if (error instanceof Failed) Turn.finish(turn, 'TASK_STATE_FAILED', error.message || 'the agent failed');
-    else if (error instanceof Rejected) Turn.finish(turn, 'TASK_STATE_REJECTED', error.message || 'the agent failed');
-    else Turn.finish(turn);
+    const isFailed = error instanceof Failed || error?.name === 'Failed', isRejected = error instanceof Rejected || error?.name === 'Rejected'; // of another copy of this package
+    if (isFailed) Turn.finish(turn, 'TASK_STATE_FAILED', error.message || 'the agent failed');
+    else if (isRejected) Turn.finish(turn, 'TASK_STATE_REJECTED', error.message || 'the agent failed');
+    else endQuietly(turn, error);
     turn.signal.throwIfAborted();
-    if (error && !(error instanceof Failed) && !(error instanceof Rejected)) throw error;
+    if (error && !isFailed && !isRejected) throw error;
     return 'completed';
 }

@@ -69,7 +69,7 @@ export async function updateMessages(compiled, graph, thread, list, checkSkipTex
         channel_versions: { ...versions, messages: version },
     };
     const config = { configurable: { thread_id: thread, checkpoint_ns: '', ...(parentConfig ? { checkpoint_id: parentConfig.configurable.checkpoint_id } : {}) } };
-    await saver.put(config, next, metadata, { messages: version });
+    await saver.put(config, next, metadata, next.channel_versions);
 }
 
 /** As the graph's own reducer does it; a key without one gets the list. */

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { registerPackage } from './resolve.js';
 
 /** How this process is described in errors: which node, and where. */
 export const interpreter = () => `node ${process.versions.node} (${process.execPath})`;
@@ -85,6 +86,7 @@ async function enableTypeScript(file) {
 /** Imports a file of the project. */
 export async function importFile(file) {
     if (!existsSync(file)) throw new Error(`no such file: ${file}`);
+    registerPackage();
     if (/\.[cm]?tsx?$/.test(file)) await enableTypeScript(file);
     return import(pathToFileURL(file).href);
 }

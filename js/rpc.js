@@ -4,6 +4,7 @@ import net from 'node:net';
 
 export const PROTOCOL_VERSION = 1;
 export const MAX_LINE_BYTES = 8 * 1024 * 1024; // until `initialize` agrees on another limit
+const FLUSH_BYTES = 64 * 1024; // this much waits for the end of a turn of the event loop at most
 
 // Codes of errors, see docs/worker-protocol.md
 export const RAISED = -32000, RECURSION = -32001, BUSY = -32002, FULL = -32003, NOT_LOADED = -32004,
@@ -78,6 +79,7 @@ export class LineReader {
 export class Connection {
     #out;
     #queue = []; // lines of this turn of the event loop that wait for #flush
+    #queuedBytes = 0;
     #isScheduled = false;
     #isFull = false;
     #waiters = []; // of drained()
@@ -159,6 +161,8 @@ export class Connection {
         if (text.length * 3 >= this.maxLineBytes && Buffer.byteLength(text) + 1 > this.maxLineBytes)
             throw new RpcError(NOT_A_LINE, `a message of ${Buffer.byteLength(text)} bytes is longer than maxLineBytes (${this.maxLineBytes})`);
         this.#queue.push(text);
+        this.#queuedBytes += text.length;
+        if (this.#queuedBytes > FLUSH_BYTES) this.#flush();
         // The first line of a turn of the event loop is written at once: code that blocks the CPU after it must not
         // delay it. The lines after it are written together.
         if (this.#isScheduled) return;
@@ -174,6 +178,7 @@ export class Connection {
         if (this.#queue.length === 0 || this.#isClosed) return;
         const text = this.#queue.join('\n') + '\n';
         this.#queue = [];
+        this.#queuedBytes = 0;
         if (!this.#out.write(text)) this.#isFull = true;
     }
 

@@ -9,7 +9,10 @@ import { requireJson } from './values.js';
 import { Answer, Message, toolsOf } from './view.js';
 
 const YIELD_EVERY = 32; // awaited writes after which other runs and a cancel get their turn
+const CHUNK = 256 * 1024; // characters of one event: a longer text is several, so that it fits a line
 const DONE = Promise.resolve();
+
+const isHighSurrogate = (unit) => unit >= 0xd800 && unit < 0xdc00;
 
 /** Throw it to fail the task: callers read the sentence. Any other error is only in the operator's log. */
 export class Failed extends Error {
@@ -35,6 +38,14 @@ export class Suspended extends Error {
     }
 }
 
+/** An error of a step that was stored, with its class if that is one of JavaScript's own. */
+function makeError(name, message) {
+    const classes = { Failed, Rejected, TypeError, RangeError, SyntaxError, ReferenceError };
+    const error = new (classes[name] ?? Error)(message);
+    error.name = name;
+    return error;
+}
+
 const status = (state, parts) => ({ statusUpdate: { status: { state, ...(parts ? { message: { role: 'ROLE_AGENT', parts } } : {}) } } });
 
 const TYPES = { '.txt': 'text/plain', '.md': 'text/markdown', '.html': 'text/html', '.css': 'text/css', '.csv': 'text/csv', '.js': 'text/javascript',
@@ -55,7 +66,7 @@ class AnswerText {
         this.before = before;
     }
 
-    /** The event that adds text, or null. */
+    /** The events that add text. */
     add(text) {
         let append = this.#isOpen;
         if (this.before !== null) {
@@ -63,15 +74,19 @@ class AnswerText {
             if (rest.startsWith(text)) {
                 this.#same += text.length;
                 this.#isOpen = true;
-                return null;
+                return [];
             }
             if (text.startsWith(rest)) [text, append] = [text.slice(rest.length), true];
             else [text, append] = [this.before.slice(0, this.#same) + text, false];
             this.before = null;
         }
-        if (text === '') return null;
-        this.#isOpen = true;
-        return this.#update(text, append, false);
+        const updates = [];
+        for (let i = 0; i < text.length; append = this.#isOpen = true) {
+            const end = i + CHUNK < text.length && isHighSurrogate(text.charCodeAt(i + CHUNK - 1)) ? i + CHUNK + 1 : i + CHUNK;
+            updates.push(this.#update(text.slice(i, end), append, false));
+            i = end;
+        }
+        return updates;
     }
 
     /** The event that closes the artifact, or null. */
@@ -214,8 +229,7 @@ export class Turn {
     write(text) {
         if (typeof text !== 'string') throw new TypeError(`expected text, got ${text === null ? 'null' : typeof text}: turn.data() sends other values`);
         this.#check();
-        const event = this.#isReplaying ? null : this.#text.add(text);
-        if (event) this.#sink.emit(event);
+        for (const event of this.#isReplaying ? [] : this.#text.add(text)) this.#sink.emit(event);
         return this.#sent();
     }
 
@@ -373,19 +387,27 @@ export class Turn {
 
     /**
      * Calls the function once and stores its result, which must be JSON. When the agent's function runs again, the stored result
-     * is returned and the function is not called.
+     * is returned, or the error is thrown, and the function is not called.
      */
     async step(name, fn, ...args) {
         this.#check();
         const segment = this.#segment;
         let step = segment.findStep(name);
-        if (step && step.length > 2) return structuredClone(step[2]);
+        if (step?.length > 3) throw makeError(...step[3]);
+        if (step?.length > 2) return structuredClone(step[2]);
         if (!step) {
             if (this.#isReplaying)
                 throw new NotDeterministic(`the step ${JSON.stringify(name)} is run before question ${this.#index + 1} (${JSON.stringify(segment.question)}), and was not run there before`);
             step = segment.addStep(name);
         }
-        const value = (await fn(...args)) ?? null;
+        let value;
+        try {
+            value = (await fn(...args)) ?? null;
+        } catch (error) {
+            // stored with the next question or step: the function may go on after the error, and must do so again
+            if (!(error instanceof Suspended) && !this.signal.aborted) step.push(null, [String(error?.name ?? 'Error'), String(error?.message ?? error).slice(0, 10000)]);
+            throw error;
+        }
         try {
             requireJson(value, 'result');
         } catch (error) {
@@ -477,6 +499,8 @@ export class Turn {
 
     /** The function has ended: closes the text. `state` and `text` are the end that callers read, if it was not a normal one. */
     static finish(turn, state, text) {
+        if (!state && !turn.#isOver && turn.#isReplaying && !turn.signal.aborted)
+            throw new NotDeterministic(`question ${turn.#index + 1} was ${JSON.stringify(turn.#segment.question)} when the function ran before, and has not been asked now when the function ended`);
         if (!turn.#isOver) turn.#endText();
         if (!turn.#isOver && state) turn.#sink.emit(status(state, [{ text }]));
         turn.#isOver = true;

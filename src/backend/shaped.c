@@ -410,10 +410,36 @@ static bool with_working_message(struct shape *s, const dgm_event *event, dgm_co
 
 /* ---- the final text -------------------------------------------------------------------------------------- */
 
+static void add_text(struct shape *s, dgm_parts parts)
+{
+    for (size_t i = 0; i < parts.n; i++) {
+        if (s->shaped->options.omit_final_text)
+            dgm_sum_add(&s->stream, parts.at[i].content);
+        else if (s->shaped->inner->lacks_final_text)
+            dgm_buf_add_str(&s->text, parts.at[i].content);
+    }
+}
+
+/* A run that was lost has sent the start of this text: it is in the task. */
+static void resume_text(struct shape *s, const dgm_artifact_update *u)
+{
+    const dgm_task *task = s->run.input->task;
+    for (size_t i = 0; s->run.input->is_resumed && task && i < task->artifacts.n; i++) {
+        const dgm_artifact *a = &task->artifacts.at[i];
+        if (!dgm_str_eq(a->artifact_id, u->artifact.artifact_id) || !is_all_text(a->parts))
+            continue;
+        s->n_texts = 1;
+        s->text_id = dgm_arena_dup(s->run.arena, a->artifact_id);
+        add_text(s, a->parts);
+    }
+}
+
 static void watch_text(struct shape *s, const dgm_artifact_update *u)
 {
     if (!is_all_text(u->artifact.parts))
         return;
+    if (u->append == DGM_TRUE && s->n_texts == 0)
+        resume_text(s, u);
     bool goes_on =
         u->append == DGM_TRUE && s->n_texts > 0 && dgm_str_eq(u->artifact.artifact_id, s->text_id);
     bool starts_over =
@@ -426,12 +452,7 @@ static void watch_text(struct shape *s, const dgm_artifact_update *u)
         dgm_buf_clear(&s->text);
         s->text.over = false;
     }
-    for (size_t i = 0; i < u->artifact.parts.n; i++) {
-        if (s->shaped->options.omit_final_text)
-            dgm_sum_add(&s->stream, u->artifact.parts.at[i].content);
-        else if (s->shaped->inner->lacks_final_text)
-            dgm_buf_add_str(&s->text, u->artifact.parts.at[i].content);
-    }
+    add_text(s, u->artifact.parts);
 }
 
 static dgm_code complete_without_text(struct shape *s, const dgm_status_update *u, dgm_err *err)

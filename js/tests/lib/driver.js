@@ -15,6 +15,7 @@ export class Store {
         this.journals = new Map();
         this.blobs = new Map();
         this.requests = [];
+        this.nBlobs = 0;
         this.inlineBytes = 4 << 20; // longer values of answers are blobs
     }
 
@@ -23,7 +24,7 @@ export class Store {
     #out([type, data]) {
         const bytes = Buffer.from(data, 'base64').length;
         if (bytes <= this.inlineBytes) return [type, data];
-        const blob = `s${this.blobs.size + 1}`;
+        const blob = `s${++this.nBlobs}`;
         this.blobs.set(blob, Buffer.from(data, 'base64'));
         return [type, { blob, bytes }];
     }

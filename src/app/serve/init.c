@@ -138,6 +138,7 @@ static const dgm_init_file http_files[] = {
 const dgm_init_kind dgm_init_kinds[] = {
     {"exec", "a program that answers, and a server for it", exec_files},
     {"python", "an agent as a Python function, and a server for it", dgm_init_python_files, "exec"},
+    {"node", "an agent as a JavaScript function, and a server for it", dgm_init_node_files, "exec"},
     {"langgraph", "a LangGraph graph in Python, and a server for it", dgm_init_langgraph_files,
      .todo = "Install LangGraph: python3 -m venv .venv && .venv/bin/pip install langgraph"},
     {"llm", "a language model with tools, one of them an MCP server", llm_files},

@@ -27,4 +27,5 @@
     "\n"
 
 extern const dgm_init_file dgm_init_python_files[];    /* init_python.c */
+extern const dgm_init_file dgm_init_node_files[];      /* init_node.c */
 extern const dgm_init_file dgm_init_langgraph_files[]; /* init_langgraph.c */
