@@ -21,19 +21,24 @@ def run(code, **env):
 class Library(unittest.TestCase):
     def test_named(self):
         """DRAGOMAN_LIB names the library"""
-        p = run("import dragoman; print(dragoman._library.lib._name)", DRAGOMAN_LIB=_library.lib._name)
+        p = run("import dragoman._library; print(dragoman._library.lib._name)", DRAGOMAN_LIB=_library.lib._name)
         self.assertEqual(p.stdout.strip(), _library.lib._name, p.stderr)
 
     def test_absent(self):
         """a library that is not there is an ImportError that says what to do"""
-        p = run("import dragoman", DRAGOMAN_LIB="/nowhere/libdragoman.so")
+        p = run("from dragoman import convert", DRAGOMAN_LIB="/nowhere/libdragoman.so")
         self.assertIn("ImportError: dragoman needs libdragoman.so", p.stderr)
         self.assertIn("/nowhere/libdragoman.so: not there", p.stderr)
         self.assertIn("DRAGOMAN_LIB=", p.stderr)
 
+    def test_agents_do_not_need_it(self):
+        """agents and workers are imported without the library"""
+        p = run("import dragoman.agent, dragoman.worker, dragoman.testing; print('fine')", DRAGOMAN_LIB="/nowhere/libdragoman.so")
+        self.assertEqual(p.stdout.strip(), "fine", p.stderr)
+
     def test_another(self):
         """a library that is another one is refused"""
-        p = run("import dragoman", DRAGOMAN_LIB=ctypes.util.find_library("c"))
+        p = run("import dragoman; dragoman.convert", DRAGOMAN_LIB=ctypes.util.find_library("c"))
         self.assertIn("of another version, it has no dgm_free", p.stderr)
 
     def test_version(self):

@@ -1,14 +1,17 @@
 /* backend/backend.c - the list of agent types, and what most of them need. */
 #include "backend/backend.h"
 #include "backend/backend_int.h"
+#include "json/build.h"
 #include "model/stamp.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 const dgm_backend *const dgm_backends[] = {
     &dgm_backend_hello, &dgm_backend_demo, &dgm_backend_exec,
-    &dgm_backend_a2a,   &dgm_backend_http, &dgm_backend_llm,   &dgm_backend_graph_server,
+    &dgm_backend_a2a,   &dgm_backend_http, &dgm_backend_llm, &dgm_backend_langgraph,
+    &dgm_backend_graph_server,
     &dgm_backend_bench, &dgm_backend_tck,  NULL,
 };
 
@@ -98,6 +101,36 @@ void dgm_run_note(dgm_run *run, const char *fmt, ...)
     va_end(args);
     if (n > 0)
         run->ops->note(run, (dgm_str){line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1});
+}
+
+dgm_str dgm_run_traceparent(dgm_arena *a, dgm_str task_id, dgm_str call_id)
+{
+    char trace[33];
+    size_t n = 0;
+    for (size_t i = 0; i < task_id.n && n < 32; i++) { /* the hex digits of a UUID */
+        if (isxdigit((unsigned char)task_id.p[i]))
+            trace[n++] = (char)tolower((unsigned char)task_id.p[i]);
+    }
+    if (n < 32)
+        snprintf(trace, sizeof trace, "%016llx%016llx",
+                 (unsigned long long)dgm_hash(1, task_id.p, task_id.n),
+                 (unsigned long long)dgm_hash(2, task_id.p, task_id.n) | 1);
+    trace[32] = 0;
+    return dgm_arena_printf(a, "00-%s-%016llx-01", trace,
+                            (unsigned long long)dgm_hash(3, call_id.p, call_id.n) | 1);
+}
+
+const dgm_json *dgm_run_metadata(dgm_arena *a, const dgm_run_input *in)
+{
+    const dgm_json *given = in->metadata;
+    dgm_json_build b = dgm_json_build_start(a);
+    dgm_json_build_object(&b, NULL);
+    if (yyjson_is_obj((yyjson_val *)(uintptr_t)given))
+        dgm_json_build_members_of(&b, given);
+    if (!dgm_json_get(given, DGM_STR("traceparent")))
+        dgm_json_build_str(&b, "traceparent", dgm_run_traceparent(a, in->task_id, in->task_id));
+    dgm_json_build_close(&b);
+    return dgm_json_build_end(&b);
 }
 
 void dgm_run_report(dgm_run *run, const dgm_run_fault *fault)

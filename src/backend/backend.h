@@ -15,7 +15,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "model/checkpoint.h"
 #include "model/names.h"
+#include "model/owner.h"
 #include "net/address.h"
 #include "net/loop.h"
 #include "json/json.h"
@@ -159,7 +161,21 @@ typedef struct dgm_agent_mcp {
     struct dgm_mcp *server; /* mcp/mcp.h; NULL: the configuration is only checked */
 } dgm_agent_mcp;
 
+/*
+ * The checkpoints of one agent, in the server's store. A call is made on a loop, copies what it is passed (bytes are
+ * referenced) and answers once with a callback on that loop, later, also if the caller is no longer interested. A read
+ * sees the changes of the same thread that were called before it. A change is on the disk when its callback comes with
+ * DGM_OK. Values and names above their limits (base/limits.h) are refused with DGM_TOO_LARGE.
+ */
+typedef struct dgm_agent_checkpoints {
+    void (*read)(const struct dgm_agent_checkpoints *c, const dgm_checkpoint_query *query,
+                 dgm_checkpoints_got got, void *arg);
+    void (*change)(const struct dgm_agent_checkpoints *c, const dgm_checkpoint_change *change,
+                   dgm_store_done done, void *arg); /* done: may be NULL */
+} dgm_agent_checkpoints;
+
 typedef struct dgm_agent_options {
+    dgm_str id; /* of the agent, as the configuration names it; lives as long as the agent */
     dgm_reply reply;
     bool omit_final_text;    /* final_text: omit */
     bool answer_in_status;   /* answer_source: status: text in a working status is the answer */
@@ -175,6 +191,12 @@ typedef struct dgm_agent_options {
     /* The MCP servers of the configuration. Lives as long as the agent. */
     const dgm_agent_mcp *mcp;
     size_t n_mcp;
+    /* Lives as long as the agent. NULL: the configuration is only checked, or there is no store. */
+    const dgm_agent_checkpoints *checkpoints;
+    /* Lines for the operator's log that belong to no run, from any thread: what a worker prints, why it was restarted. May be NULL. */
+    void (*on_log)(void *user, dgm_str agent, bool is_fault, dgm_str line);
+    void *log_user;
+    bool watch; /* serve --watch: long-lived programs are started again when their files change */
 } dgm_agent_options;
 
 /* ---- settings of a type ---------------------------------------------------------------------------------- */
@@ -231,6 +253,12 @@ typedef struct dgm_backend {
     const char *about;  /* one line for a person */
     bool can_resume;    /* a run may go on after a restart of the process */
     bool wants_history; /* it reads input.history */
+    /* Its agents have one thread per context, which stores the conversation. Messages that the thread cannot have come as a
+     * transcript (model/conversation.h) in the message. A message to a context without a taskId goes to the only task there
+     * that waits for an answer: as a new task it would discard the question. A messageId that was used in the context
+     * with another content is refused: the thread would replace the stored message. Keys of the request's metadata that
+     * route it (`aion:`) are copied to the task and to messages of the agent. */
+    bool has_threads;
     dgm_reply reply;    /* how its agents answer, unless the configuration says otherwise */
     /* The agent needs to know only that a request to sign in (auth-required) was answered: the content of the answer is
      * neither stored nor passed to the agent (dgm_auth_answer_hidden). */
@@ -242,6 +270,13 @@ typedef struct dgm_backend {
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
                      dgm_err *err);
     void (*close)(void *agent);               /* no run is left */
+    /* The loops run, and no message has been sent yet: starts what takes long. From any thread; must not block. May be NULL. */
+    void (*prepare)(void *agent, dgm_loops *loops);
+    /* No run follows: the server ends, or a reload has replaced the agent. Runs may still be at work. wait: the loops stop after
+     * this; blocks until long-lived programs have ended, with a time limit; no run is left. Not from a loop. May be NULL. */
+    void (*retire)(void *agent, bool wait);
+    /* Of types with can_resume whose settings decide: false for an agent that cannot. May be NULL. */
+    bool (*resumes)(void *agent);
     void (*start)(void *agent, dgm_run *run); /* on run->loop; must not block */
     /* On run->loop; may be NULL: then it is ended for it. Not after the run has ended. */
     void (*cancel)(void *agent, dgm_run *run);
@@ -255,6 +290,12 @@ typedef struct dgm_backend {
     /* The card's skills and texts for this type, as members of an A2A 1.0 card (JSON object text). */
     const char *card;
 } dgm_backend;
+
+/* May a run of this agent go on after a restart of the server? */
+static inline bool dgm_backend_resumes(const dgm_backend *b, void *agent)
+{
+    return b->can_resume && (!b->resumes || b->resumes(agent));
+}
 
 /* All of them, NULL-terminated. */
 extern const dgm_backend *const dgm_backends[];
@@ -283,6 +324,10 @@ dgm_code dgm_run_artifact(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_p
 void dgm_run_has_read(dgm_run *run);
 /* For the operator's log. */
 void dgm_run_note(dgm_run *run, const char *fmt, ...) DGM_PRINTF(2, 3);
+/* "00-...": a W3C traceparent that names the task as the trace and the call as the span. */
+dgm_str dgm_run_traceparent(dgm_arena *a, dgm_str task_id, dgm_str call_id);
+/* The metadata of the request, with a traceparent if it has none; in the arena. */
+const dgm_json *dgm_run_metadata(dgm_arena *a, const dgm_run_input *in);
 /* Reports how the run went wrong: see dgm_run_ops.fault. */
 void dgm_run_report(dgm_run *run, const dgm_run_fault *fault);
 /* The text parts of the caller's message, one after the other; not the transcript. */

@@ -21,6 +21,10 @@ typedef struct dgm_inner {
     /* May be NULL: messages wait for the next turn. */
     bool (*message)(void *agent, dgm_run *run, const dgm_message *message,
                     const dgm_json *metadata);
+    /* See dgm_backend; each may be NULL. */
+    void (*prepare)(void *agent, dgm_loops *loops);
+    void (*retire)(void *agent, bool wait);
+    bool (*resumes)(void *agent);
     /* It may complete without saying the text again (foreign programs do): then that is added. */
     bool lacks_final_text;
     /* It emits no Message: DGM_REPLY_TASK changes nothing. */
@@ -34,6 +38,9 @@ void dgm_shaped_start(void *agent, dgm_run *run);
 void dgm_shaped_cancel(void *agent, dgm_run *run);
 bool dgm_shaped_message(void *agent, dgm_run *run, const dgm_message *message,
                         const dgm_json *metadata);
+void dgm_shaped_prepare(void *agent, dgm_loops *loops);
+void dgm_shaped_retire(void *agent, bool wait);
+bool dgm_shaped_resumes(void *agent);
 
 /* The rest of a dgm_backend whose inner is called `inner`: put DGM_SHAPED(open_shaped) among its
  * members, and DGM_SHAPED_OPEN(open_shaped, inner) before it. */
@@ -45,7 +52,8 @@ bool dgm_shaped_message(void *agent, dgm_run *run, const dgm_message *message,
     }
 #define DGM_SHAPED(open_)                                                                          \
     .open = (open_), .close = dgm_shaped_close, .start = dgm_shaped_start,                         \
-    .cancel = dgm_shaped_cancel, .message = dgm_shaped_message
+    .cancel = dgm_shaped_cancel, .message = dgm_shaped_message, .prepare = dgm_shaped_prepare,     \
+    .retire = dgm_shaped_retire, .resumes = dgm_shaped_resumes
 
 /* ---- parts ---------------------------------------------------------------------------------------------- */
 
@@ -67,7 +75,8 @@ dgm_code dgm_settings_read(const dgm_json *config, const dgm_setting *rows, void
 /* ---- the types ------------------------------------------------------------------------------------------ */
 
 extern const dgm_backend dgm_backend_hello, dgm_backend_demo, dgm_backend_bench, dgm_backend_tck,
-    dgm_backend_exec, dgm_backend_a2a, dgm_backend_http, dgm_backend_llm, dgm_backend_graph_server;
+    dgm_backend_exec, dgm_backend_a2a, dgm_backend_http, dgm_backend_llm, dgm_backend_langgraph,
+    dgm_backend_graph_server;
 
 /* Does text begin with this word, whatever its case? ret_rest: what follows, without spaces. */
 bool dgm_text_command(dgm_str text, const char *word, dgm_str *ret_rest);

@@ -723,3 +723,23 @@ bool dgm_shaped_message(void *agent, dgm_run *run, const dgm_message *message,
     return x->inner->message(x->agent, is_inner ? run : &((struct shape *)run->agent_data)->run,
                              message, metadata);
 }
+
+void dgm_shaped_prepare(void *agent, dgm_loops *loops)
+{
+    struct shaped *x = agent;
+    if (x->inner->prepare)
+        x->inner->prepare(x->agent, loops);
+}
+
+void dgm_shaped_retire(void *agent, bool wait)
+{
+    struct shaped *x = agent;
+    if (x->inner->retire)
+        x->inner->retire(x->agent, wait);
+}
+
+bool dgm_shaped_resumes(void *agent)
+{
+    struct shaped *x = agent;
+    return !x->inner->resumes || x->inner->resumes(x->agent);
+}

@@ -201,7 +201,7 @@ static void a_cancel_reaches_the_server(void **state)
     const char *accepted = "HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     SCRIPT(s1, COMMON, {quoted(RUN_HEAD VALUES("1-0", HUMAN) CHUNK("2-0", "Hel")), HOLD, ON_SEND},
            {accepted, 0, ON_CANCEL});
-    f->cancel_at = 2;
+    f->cancel_at = 3;
     fake_run(f, "hi");
     assert_true(fake_has(&f->trace, "chunk last canceled"));
     fake_check(f);

@@ -140,6 +140,36 @@
 #define DGM_MAX_MEMORY_NOTES 100000
 #define DGM_MAX_MEMORY_NOTE_BYTES ((size_t)64 << 20)
 
+/* "checkpoint_bytes": one value of a checkpoint of a graph, or of a write. States with documents in them reach some MiB. */
+#define DGM_MAX_CHECKPOINT_BYTES ((size_t)64 << 20)
+
+/* "checkpoint_total_bytes": the values of one checkpoint and its writes together: they are read at once. */
+#define DGM_MAX_CHECKPOINT_TOTAL_BYTES ((size_t)256 << 20)
+
+/* "checkpoint_writes": the writes of one checkpoint. Graphs with some thousand parallel tasks exist. */
+#define DGM_MAX_CHECKPOINT_WRITES 10000
+
+/* "checkpoint_name_bytes": a thread, a namespace (it names the path of nested subgraphs), an id, a channel, a run, the type
+ * of a value. */
+#define DGM_MAX_CHECKPOINT_NAME_BYTES 1024
+
+/* "checkpoint_names": threads or runs in one request; rows in one page. */
+#define DGM_MAX_CHECKPOINT_NAMES 1000
+#define DGM_MAX_CHECKPOINT_PAGE 100
+
+/* Blobs that a worker process writes at the same time, for values above its line; each has the limit checkpoint_bytes.
+ * Of those that it reads: how many, and their bytes together, until it closes them. */
+#define DGM_MAX_WORKER_BLOBS 8
+#define DGM_MAX_WORKER_READ_BLOBS 20000
+#define DGM_MAX_WORKER_READ_BYTES ((size_t)512 << 20)
+
+/* Threads that a worker process may use: those of its last requests. */
+#define DGM_MAX_WORKER_THREADS 65536
+
+/* What the store memory: holds of checkpoints before it deletes the threads that were changed first. */
+#define DGM_MAX_MEMORY_THREADS 100000
+#define DGM_MAX_MEMORY_CHECKPOINT_BYTES ((size_t)256 << 20)
+
 /* A page of a list ends when its folded Tasks have this size, after one row at least. */
 #define DGM_MAX_STORE_PAGE_BYTES ((size_t)16 << 20)
 
@@ -223,6 +253,9 @@
 /* "graph_held_bytes": text of parallel calls of models in one run that waits until the call before is complete. Behind it,
  * text is not streamed; the answer has it. */
 #define DGM_MAX_GRAPH_HELD_BYTES ((size_t)256 << 10)
+
+/* "env_file_bytes": langgraph.json, and a project's .env. */
+#define DGM_MAX_ENV_FILE_BYTES ((size_t)1 << 20)
 
 /* "invoke_depth": tasks of this server, each invoked by the one before; against agents that invoke each other for ever. */
 #define DGM_MAX_INVOKE_DEPTH 8
@@ -316,3 +349,24 @@
 
 /* "tool_url_bytes": the URL of an http tool with its arguments; servers accept 8 KiB. */
 #define DGM_MAX_TOOL_URL_BYTES ((size_t)8 << 10)
+
+/* "worker_line_bytes": one line of a worker process, in either direction. */
+#define DGM_MAX_WORKER_LINE_BYTES ((size_t)8 << 20)
+/* "worker_waiting": runs and calls of one process that wait for it; and the bytes of their requests. */
+#define DGM_MAX_WORKER_WAITING 1000
+#define DGM_MAX_WORKER_WAITING_BYTES ((size_t)64 << 20)
+/* "worker_requests": of one process that are not answered yet. */
+#define DGM_MAX_WORKER_REQUESTS 1000
+/* "worker_unread_bytes": that a process has not read. Eight lines of the largest size. */
+#define DGM_MAX_WORKER_UNREAD_BYTES ((size_t)64 << 20)
+/* Events of one run that the store is too slow for: with more of them the process is not read for a moment; with
+ * "worker_held_bytes" the run fails. */
+#define DGM_WORKER_PAUSE_BYTES ((size_t)4 << 20)
+#define DGM_MAX_WORKER_HELD_BYTES ((size_t)32 << 20)
+/* "worker_runs": of one process at the same time, the largest value of the setting. */
+#define DGM_MAX_WORKER_RUNS 10000
+/* "worker_log_lines": lines that one process prints in a second and that are logged; and the bytes of a line that a failure repeats. */
+#define DGM_MAX_WORKER_LOG_LINES 200
+#define DGM_MAX_WORKER_TAIL_LINE ((size_t)512)
+/* "watched_folders": of one agent, with serve --watch. */
+#define DGM_MAX_WATCHED_FOLDERS 512

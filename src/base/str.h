@@ -12,6 +12,14 @@ static inline bool dgm_str_eq(dgm_str a, dgm_str b)
 /* Is s exactly this literal? */
 #define dgm_str_is(s, lit) ((s).n == sizeof(lit) - 1 && memcmp((s).p, "" lit, sizeof(lit) - 1) == 0)
 
+/* By bytes, as SQLite compares text: negative if a comes first. */
+static inline int dgm_str_order(dgm_str a, dgm_str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n ? memcmp(a.p, b.p, n) : 0;
+    return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
 static inline bool dgm_str_starts(dgm_str s, dgm_str prefix)
 {
     return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);

@@ -116,7 +116,9 @@ dgm_canon_interrupts dgm_interrupts_of_question(dgm_arena *a, const dgm_asking *
     } else if ((data = dgm_message_auth_request(m, &auth))) {
         it->metadata = metadata_with(a, m, DGM_INTERRUPT_AUTH, data);
     } else {
-        it->metadata = metadata_with(a, m, NULL, NULL);
+        for (size_t i = 0; m && i < m->parts.n && !data; i++)
+            data = dgm_part_interrupts(&m->parts.at[i]);
+        it->metadata = metadata_with(a, m, DGM_DATA_INTERRUPTS, data);
     }
     return (dgm_canon_interrupts){it, 1};
 }

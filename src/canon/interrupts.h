@@ -7,6 +7,7 @@
  *                                                  part's data in metadata.approval, responseSchema {approved, arguments, reason}
  *   question                                       reason input_required, metadata.question, responseSchema of the answer
  *   auth-request                                   reason a2a:auth_required, metadata.auth
+ *   interrupts of a graph                          one for all of them, metadata.interrupts
  *
  * The text of the question is the message of the interrupt. An interrupt is named after its task, from the task's second turn
  * on with "-<turn>" behind, and if there are several with ".<number>" behind that.

@@ -21,6 +21,8 @@ static void end_turn(dgm_records_to_events *f)
 {
     dgm_reconcile_free(f->texts_said);
     dgm_text_pieces_done(&f->pieces);
+    dgm_from_free_files(f);
+    f->files = NULL;
     dgm_map_done(&f->artifacts);
     dgm_map_done(&f->ids);
     dgm_map_done(&f->calls_by_id);
@@ -215,6 +217,7 @@ static void on_internal(dgm_records_to_events *f, const dgm_internal *e)
     case DGM_INTERNAL_LLM_CALL:
         f->model_calls_sent = true;
         f->parent = (dgm_str){0};
+        dgm_from_end_delta(f);
         dgm_from_end_reasoning(f);
         break;
     case DGM_INTERNAL_TOOL_START: dgm_from_tool_start(f, e); break;

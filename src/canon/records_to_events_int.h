@@ -59,6 +59,7 @@ struct dgm_records_to_events {
     dgm_reconcile *texts_said;
     struct from_text *texts;
     size_t n_texts, cap_texts;
+    struct from_file *files; /* whose chunks are not complete */
     dgm_map artifacts;      /* artifactId -> text */
     dgm_map ids;            /* messageId -> 0: ids in use */
     dgm_text_pieces pieces; /* of status and message texts */
@@ -120,6 +121,9 @@ void dgm_from_user_text(dgm_records_to_events *f, dgm_str text, dgm_canon_parts 
 void dgm_from_piece(dgm_records_to_events *f, dgm_str text, dgm_str message_id, bool ends);
 /* The authoritative text. is_question: the task waits for an answer. */
 void dgm_from_final(dgm_records_to_events *f, dgm_str text, dgm_str message_id, bool is_question);
+/* Another call of a model: the next chunk of the artifact aion:stream-delta is another text. */
+void dgm_from_end_delta(dgm_records_to_events *f);
+void dgm_from_free_files(dgm_records_to_events *f);
 void dgm_from_settle_texts(dgm_records_to_events *f); /* END for what is sealed */
 void dgm_from_close_texts(dgm_records_to_events *f);
 

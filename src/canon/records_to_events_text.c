@@ -6,7 +6,9 @@
  */
 #include "base/limits.h"
 #include "canon/records_to_events_int.h"
+#include "model/fold.h"
 #include "json/build.h"
+#include "json/shape.h"
 
 static void flush_pieces(dgm_records_to_events *f);
 
@@ -198,12 +200,80 @@ static void emit_artifact(dgm_records_to_events *f, const dgm_artifact *artifact
     dgm_from_out(f, &e);
 }
 
+/* ---- files that come in chunks --------------------------------------------------------------------------- */
+
+struct from_file {
+    struct from_file *next;
+    dgm_str artifact_id;
+    dgm_buf base64;
+};
+
+static struct from_file *file_of(dgm_records_to_events *f, dgm_str artifact_id)
+{
+    struct from_file *x = f->files;
+    while (x && !dgm_str_eq(x->artifact_id, artifact_id))
+        x = x->next;
+    if (x)
+        return x;
+    x = dgm_new(f->arena, struct from_file);
+    x->artifact_id = dgm_arena_dup(f->arena, artifact_id);
+    dgm_buf_init(&x->base64, DGM_MAX_RECORD_BYTES);
+    x->next = f->files;
+    return f->files = x;
+}
+
+void dgm_from_free_files(dgm_records_to_events *f)
+{
+    for (struct from_file *x = f->files; x; x = x->next)
+        dgm_buf_done(&x->base64);
+}
+
+/* The number of the chunk that the artifact is; -1: it is something else. */
+static int64_t chunk_number(const dgm_artifact *artifact)
+{
+    const dgm_part *p = artifact->parts.n == 1 ? artifact->parts.at : NULL;
+    int64_t number = -1;
+    if (p && p->kind == DGM_PART_RAW)
+        (void)dgm_json_int(dgm_json_get(p->metadata, DGM_STR(DGM_PART_CHUNK)), &number);
+    return number;
+}
+
+/* Readers get the file when it is complete. One that joined later gets it from the Task. */
+static void from_records_file_chunk(dgm_records_to_events *f, const dgm_artifact *artifact, bool append,
+                                    bool last)
+{
+    struct from_file *x = file_of(f, artifact->artifact_id);
+    dgm_part part = artifact->parts.at[0];
+    dgm_artifact whole = *artifact;
+    dgm_str more;
+    if (append && !x->base64.n)
+        x->base64.over = true;
+    if (!append)
+        dgm_buf_clear(&x->base64);
+    x->base64.n = dgm_base64_join(f->scratch, dgm_buf_str(&x->base64), part.content, &more);
+    dgm_buf_add_str(&x->base64, more);
+    if (!last)
+        return;
+    part.content = dgm_buf_str(&x->base64);
+    part.metadata = NULL;
+    whole.parts = (dgm_parts){&part, 1};
+    if (!x->base64.over)
+        emit_artifact(f, &whole, false, true, false);
+    dgm_buf_done(&x->base64);
+}
+
 void dgm_from_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, bool append,
                        bool last)
 {
     bool others;
     dgm_str text = dgm_content_text(f->scratch, &artifact->parts, &others);
     size_t *known = dgm_map_get(&f->artifacts, artifact->artifact_id), i;
+    if (known && *known == DGM_NO_STREAM)
+        known = NULL; /* aion:stream-delta of an earlier call */
+    if (chunk_number(artifact) >= 0) {
+        from_records_file_chunk(f, artifact, append, last);
+        return;
+    }
     if (others)
         emit_artifact(f, artifact, append, last, known || text.n);
     if (!known && !text.n)
@@ -284,12 +354,44 @@ static dgm_text_sink message_sink(dgm_records_to_events *f)
                            .arg = f};
 }
 
+/* ---- aion:stream-delta ------------------------------------------------------------------------------------- */
+
+static size_t *open_delta(dgm_records_to_events *f)
+{
+    size_t *i = dgm_map_get(&f->artifacts, DGM_STR(DGM_STREAM_DELTA_ID));
+    return i && *i != DGM_NO_STREAM ? i : NULL;
+}
+
+void dgm_from_end_delta(dgm_records_to_events *f)
+{
+    size_t *i = open_delta(f);
+    if (!i)
+        return;
+    f->texts[*i].sealed = true;
+    *i = DGM_NO_STREAM;
+}
+
+/* A complete message that starts with the text of the artifact is that text. */
+static bool from_records_covers_delta(dgm_records_to_events *f, dgm_str text)
+{
+    const size_t *delta = open_delta(f);
+    if (!delta || !text.n || dgm_reconcile_begins(f->texts_said, *delta, text) == SIZE_MAX)
+        return false;
+    size_t i = *delta;
+    from_records_say(f, dgm_reconcile_replace(f->texts_said, i, text), false);
+    f->parent = f->texts[i].id;
+    dgm_from_end_delta(f);
+    return true;
+}
+
 void dgm_from_piece(dgm_records_to_events *f, dgm_str text, dgm_str message_id, bool ends)
 {
     if (!ends) {
         dgm_text_pieces_chunk(&f->pieces, message_sink(f), message_id, text);
         return;
     }
+    if (!f->pieces.n_open && !f->pieces.has_held && from_records_covers_delta(f, text))
+        return;
     bool any = text.n || f->pieces.n_open;
     dgm_text_pieces_end(&f->pieces, message_sink(f), message_id, text);
     if (any && f->touched != DGM_NO_STREAM)

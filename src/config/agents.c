@@ -1,5 +1,6 @@
 /* config/agents.c - the list of opened agents. */
 #include "config/agents.h"
+#include "config/agent_checkpoints.h"
 #include "config/mcp_servers.h"
 
 #include <stdlib.h>
@@ -9,7 +10,8 @@ struct opened_agent {
     dgm_str definition;  /* everything of the configuration that it was opened with, as JSON */
     dgm_arena *arena;    /* of its texts */
     bool is_open;
-    bool is_current; /* no later one has this id */
+    bool is_current;  /* no later one has this id */
+    bool is_prepared; /* and not retired since */
     unsigned round;  /* of dgm_agents_open */
     struct opened_agent *older;
 };
@@ -24,6 +26,9 @@ struct dgm_agents {
     dgm_arena *arena; /* of their names */
     void (*on_log)(void *user, dgm_str line);
     void *log_user;
+    void (*on_agent_log)(void *user, dgm_str agent, bool is_fault, dgm_str line);
+    void *agent_log_user;
+    dgm_store *store; /* for checkpoints of graphs; NULL: none */
 };
 
 dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user)
@@ -33,6 +38,51 @@ dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user)
     s->on_log = on_log;
     s->log_user = user;
     return s;
+}
+
+void dgm_agents_set_log(dgm_agents *s,
+                        void (*on_agent_log)(void *user, dgm_str agent, bool is_fault, dgm_str line),
+                        void *user)
+{
+    s->on_agent_log = on_agent_log;
+    s->agent_log_user = user;
+}
+
+void dgm_agents_set_store(dgm_agents *s, dgm_store *store)
+{
+    s->store = store;
+}
+
+static bool has_agent(const dgm_config *c, dgm_str id)
+{
+    for (size_t i = 0; c && i < c->agents.n; i++) {
+        if (dgm_str_eq(c->agents.at[i].id, id))
+            return true;
+    }
+    return !c;
+}
+
+void dgm_agents_prepare(dgm_agents *s, const dgm_config *c, dgm_loops *loops)
+{
+    for (struct opened_agent *o = s->newest; o; o = o->older) {
+        const dgm_backend *b = o->core.backend;
+        bool is_used = o->is_open && o->is_current && has_agent(c, o->core.id);
+        if (is_used && !o->is_prepared && b->prepare)
+            b->prepare(o->core.agent, loops);
+        if (!is_used && o->is_prepared && b->retire)
+            b->retire(o->core.agent, false);
+        o->is_prepared = is_used;
+    }
+}
+
+void dgm_agents_retire(dgm_agents *s)
+{
+    for (int wait = 0; wait < 2; wait++) {
+        for (struct opened_agent *o = s->newest; o; o = o->older) {
+            if (o->is_open && o->core.backend->retire)
+                o->core.backend->retire(o->core.agent, wait);
+        }
+    }
 }
 
 void dgm_agents_close_mcp(dgm_agents *s)
@@ -98,7 +148,8 @@ dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_agent_options 
                              const dgm_backend *backend, void **ret_agent, dgm_err *err)
 {
     bool is_default = a->manner.reply == DGM_CONFIG_REPLY_DEFAULT;
-    dgm_agent_options options = {.reply = is_default ? backend->reply : (dgm_reply)a->manner.reply,
+    dgm_agent_options options = {.id = a->id,
+                                 .reply = is_default ? backend->reply : (dgm_reply)a->manner.reply,
                                  .omit_final_text = a->manner.final_text == DGM_FINAL_TEXT_OMIT,
                                  .answer_in_status =
                                      a->manner.answer_source == DGM_ANSWER_IN_STATUS,
@@ -109,7 +160,11 @@ dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_agent_options 
                                  .peers = server->peers,
                                  .n_peers = server->n_peers,
                                  .mcp = server->mcp,
-                                 .n_mcp = server->n_mcp};
+                                 .n_mcp = server->n_mcp,
+                                 .on_log = server->on_log,
+                                 .log_user = server->log_user,
+                                 .watch = server->watch,
+                                 .checkpoints = server->checkpoints};
     return backend->open(a->settings, &options, ret_agent, err);
 }
 
@@ -153,6 +208,7 @@ dgm_agent_options dgm_agents_server_options(dgm_arena *a, const dgm_config *c)
         mcp[i].name = dgm_arena_dup(a, c->mcp.at[i].name);
     o.mcp = mcp;
     o.n_mcp = c->mcp.n;
+    o.watch = c->watch;
     return o;
 }
 
@@ -203,6 +259,11 @@ static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, const 
     dgm_agent_options server = dgm_agents_server_options(o->arena, c);
     server.mcp = s->mcp;
     server.n_mcp = s->n_mcp;
+    server.on_log = s->on_agent_log;
+    server.log_user = s->agent_log_user;
+    if (s->store)
+        server.checkpoints = dgm_agent_checkpoints_new(o->arena, s->store, o->core.id);
+    copy.id = o->core.id;
     copy.folder = dgm_arena_dup(o->arena, a->folder);
     rc = dgm_agents_open_one(&copy, &server, o->core.backend, &o->core.agent, err);
     o->is_open = !rc;

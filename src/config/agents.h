@@ -14,6 +14,17 @@ typedef struct dgm_agents dgm_agents;
 
 /* on_log: lines of MCP servers for the operator, from any thread; may be NULL. */
 dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user);
+/* Lines of agents that belong to no run, from any thread (dgm_agent_options.on_log). Before dgm_agents_open. */
+void dgm_agents_set_log(dgm_agents *s,
+                        void (*on_agent_log)(void *user, dgm_str agent, bool is_fault, dgm_str line),
+                        void *user);
+/* Where the checkpoints of graphs are stored; open until no agent calls it any more. Before dgm_agents_open. */
+void dgm_agents_set_store(dgm_agents *s, dgm_store *store);
+/* Starts the long-lived programs of agents that are new, and ends those of agents that were replaced, or that c (may be
+ * NULL) does not have. The loops run. From one thread. */
+void dgm_agents_prepare(dgm_agents *s, const dgm_config *c, dgm_loops *loops);
+/* Ends the long-lived programs of all agents; blocks, with a time limit. Before the loops stop. */
+void dgm_agents_retire(dgm_agents *s);
 /* Stops the MCP servers. Before the loops stop. */
 void dgm_agents_close_mcp(dgm_agents *s);
 void dgm_agents_free(dgm_agents *s); /* NULL is fine; no run is left. Closes all */

@@ -145,6 +145,8 @@ static void add_options(loader *l)
     }
     if (l->source->insecure)
         add_option(l, DGM_STR("--insecure"), "insecure", DGM_STR("true"));
+    if (l->source->agents.p)
+        add_option(l, DGM_STR("the command line"), "agents", l->source->agents);
     if (l->source->agent) {
         dgm_str type = option_json(l, DGM_STR("--agent"), l->source->agent);
         if (type.p)
@@ -662,6 +664,7 @@ dgm_config *dgm_config_load(const dgm_config_source *s)
     dgm_config *c = dgm_new(a, dgm_config);
     loader l = {.source = s, .config = c, .arena = a, .findings = {.arena = a}};
     c->arena = a;
+    c->watch = s->watch;
     add_file(&l);
     add_options(&l);
     add_profile(&l);

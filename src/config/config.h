@@ -228,6 +228,7 @@ typedef struct dgm_config {
     dgm_str profile;          /* already applied: for logs only */
 
     bool is_loopback;    /* of listen; a unix socket is */
+    bool watch;          /* --watch: workers are started again when their files change */
     bool store_is_state; /* store is the default of a server without a file */
     dgm_strs secret_env; /* variables that hold tokens: programs do not get them */
 
@@ -248,8 +249,10 @@ typedef struct dgm_config_source {
     const char *listen;  /* --listen */
     const char *store;   /* --store */
     const char *agent;   /* --agent TYPE: this one instead of the file's */
+    dgm_str agents;      /* FILE: a JSON list of agents instead of the file's; absent: not given */
     const char *profile; /* --profile */
     bool insecure;       /* --insecure */
+    bool watch;          /* --watch */
 
     const char *(*env)(const char *name); /* NULL: getenv */
     bool no_files; /* look at no other file (TLS, tokens): for tests and fuzzing */

@@ -3,8 +3,11 @@
 
 #include "store/store.h"
 
-#include <semaphore.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <time.h>
+
+#define SUSPEND_S 10 /* agents that do not stop in time are stopped with their loop */
 
 dgm_core_limits dgm_engine_limits(const dgm_config *c)
 {
@@ -42,9 +45,12 @@ dgm_code dgm_engine_open(dgm_engine *e, const dgm_config *c, const dgm_engine_ob
 {
     dgm_code rc;
     e->agents = dgm_agents_new(observer->on_mcp_log, observer->user);
+    dgm_agents_set_log(e->agents, observer->on_agent_log, observer->user);
     if ((rc = dgm_config_make_state_folder(c, err)) ||
-        (rc = dgm_store_open(c->store.p, &e->store, err)) ||
-        (rc = dgm_loops_new((size_t)c->loops, &e->loops, err)) ||
+        (rc = dgm_store_open(c->store.p, &e->store, err)))
+        return rc;
+    dgm_agents_set_store(e->agents, e->store);
+    if ((rc = dgm_loops_new((size_t)c->loops, &e->loops, err)) ||
         (rc = dgm_agents_open(e->agents, c, NULL, err)))
         return rc;
     return engine_make_core(e, c, observer, err);
@@ -76,6 +82,8 @@ dgm_code dgm_engine_recover(dgm_engine *e, dgm_err *err)
 {
     struct engine_recovery r = {.core = e->core};
     sem_init(&r.done, 0, 0);
+    e->is_running = true;
+    dgm_agents_prepare(e->agents, NULL, e->loops);
     dgm_loop_post(dgm_loops_at(e->loops, 0), engine_recover_on_loop, &r);
     while (sem_wait(&r.done) != 0) /* a signal */
         continue;
@@ -85,9 +93,34 @@ dgm_code dgm_engine_recover(dgm_engine *e, dgm_err *err)
     return r.code;
 }
 
+void dgm_engine_drain(dgm_engine *e, uint64_t ms, dgm_loop_fn on_drained, void *arg)
+{
+    e->is_drained = true;
+    dgm_core_drain(e->core, ms, on_drained, arg);
+}
+
+static void engine_on_drained(void *arg)
+{
+    sem_post(arg);
+}
+
+void dgm_engine_suspend(dgm_engine *e)
+{
+    struct timespec until;
+    sem_init(&e->suspended, 0, 0);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += SUSPEND_S;
+    dgm_engine_drain(e, 0, engine_on_drained, &e->suspended);
+    while (sem_timedwait(&e->suspended, &until) != 0 && errno == EINTR)
+        continue;
+}
+
 void dgm_engine_stop(dgm_engine *e)
 {
+    if (e->is_running && !e->is_drained)
+        dgm_engine_suspend(e);
     if (e->loops) {
+        dgm_agents_retire(e->agents);
         dgm_agents_close_mcp(e->agents);
         dgm_loops_stop(e->loops);
     }

@@ -335,7 +335,7 @@ static void call_handle_send(void *arg)
     if (c->send.dedupes)
         dgm_resend_or_start(s, c);
     else
-        dgm_core_run_start(s, c, NULL, NULL);
+        dgm_core_adopt_or_start(s, c);
 }
 
 /* Copies: the caller's may go when this returns. The message has an arena of its own, which the run takes
@@ -386,8 +386,8 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
     c->send.keep_turn = send->keep_turn && send->caller_id.n;
     c->send.answer_ms = send->answer_ms;
     c->send.joins_run = send->joins_run;
-    c->send.dedupes =
-        (c->agent->dedupe || send->dedupes) && c->send.message_id.n && !send->always_new;
+    c->send.dedupes = (c->agent->dedupe || send->dedupes || c->agent->backend->has_threads) &&
+                      c->send.message_id.n && !send->always_new;
     return DGM_OK;
 }
 

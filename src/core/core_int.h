@@ -8,6 +8,7 @@
  *   find.c        other names of a task: turns, calls; finding it by them
  *   notes.c       notes without a task, and Message answers that are stored as turns
  *   send.c        a message comes in: may it be accepted, where does it go, when is its caller answered
+ *   adopt.c       a message without a taskId that answers the only open question of its context
  *   resend.c      the same message again: messages that are not stored yet, and the answer to a copy
  *   run.c         an execution of an agent for a turn: its states; its events become records
  *   run_fill.c    the rules for its events; their ids, times and marks
@@ -362,9 +363,12 @@ struct run {
     bool has_read;       /* the agent has read its input */
     bool has_no_note[2]; /* by scope: its task or context is new, and nothing was stored for it */
     const char *error;
+    const dgm_json *routing; /* keys of the request that messages of the agent get, too; may be NULL */
     struct run_note *notes; /* requests that the store has not answered: run_notes.c */
 };
 
+/* A message without a task: to the task of its context that waits for it, if the agent has threads; else to a new task. */
+void dgm_core_adopt_or_start(struct shard *s, struct call *c);
 /* live NULL: for a task that is not there yet. before: the Task before this turn, a reference that is
  * taken over; may be NULL. */
 void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_record *before);
@@ -387,6 +391,13 @@ void dgm_core_run_abandon(struct run *r);
 void dgm_core_run_drop(struct run *r); /* the process ends: its agent will not hear of it */
 void dgm_core_run_abort(
     struct run *r); /* the server ends: its task fails, its agent is asked to stop */
+
+/* Metadata that routes a request, of agents that have threads (dgm_backend.has_threads). */
+bool dgm_core_run_is_routing(dgm_str key);
+/* The members of both that do; NULL: there are none. In the arena. */
+const dgm_json *dgm_core_run_find_routing(dgm_arena *a, const dgm_json *first, const dgm_json *second);
+/* The metadata with these members. */
+const dgm_json *dgm_core_run_routed(dgm_arena *a, const dgm_json *routing, const dgm_json *metadata);
 
 /* Members of dgm_run_ops. */
 void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,
@@ -443,6 +454,8 @@ void dgm_resend_answer(struct live *l, struct call *c); /* the turn it began */
 /* The first copy has its turn, or (live NULL) a Message or an error: tell those that wait. */
 void dgm_resend_decided(struct shard *s, struct call *first, struct live *live);
 /* Copies of this one that wait until it is decided; NULL: none. By next. */
+/* It is the answer to the question of this task: goes there, with its copies. */
+void dgm_resend_to_waiting_task(struct shard *s, struct call *first, dgm_str task_id);
 struct call *dgm_resend_copies_of(const struct call *first);
 /* The send of that number, and the call that decides about it (itself, or the one it is a copy of); NULL: no message
  * on its way has it. */

@@ -53,7 +53,17 @@ static bool is_named(const struct inflight *f, struct call *c)
 {
     return dgm_str_eq(f->agent, c->agent->id) && dgm_str_eq(f->context_id, c->send.asked_context) &&
            dgm_str_eq(f->owner.tenant, c->owner.tenant) &&
-           dgm_str_eq(f->owner.principal, c->owner.principal) && has_same_content(f, c);
+           dgm_str_eq(f->owner.principal, c->owner.principal) &&
+           dgm_str_eq(f->message_id, c->send.message_id) &&
+           (c->agent->backend->has_threads || has_same_content(f, c));
+}
+
+/* The task that the first copy is, or will be. */
+static dgm_str inflight_task(const struct inflight *f)
+{
+    if (f->live)
+        return f->live->id;
+    return f->first && f->first->send.run ? f->first->send.run->input.task_id : DGM_STR("");
 }
 
 /* hash: inflight_hash() of the call and the context. */
@@ -242,13 +252,43 @@ static bool is_row_of(const dgm_dedupe_row *row, struct call *c)
     return memcmp(row->digest, digest, sizeof digest) == 0;
 }
 
+/* Agents that have threads would replace the stored message. */
+static dgm_code check_not_changed(const struct call *c, dgm_str task_id, dgm_err *err)
+{
+    if (!c->agent->backend->has_threads)
+        return DGM_OK;
+    return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_LIT(NULL, "message"), "messageId"),
+                    "the messageId was used before with another content, in task %.*s: send a new messageId",
+                    DGM_P(task_id));
+}
+
+void dgm_resend_to_waiting_task(struct shard *s, struct call *first, dgm_str task_id)
+{
+    struct inflight *f = first->send.inflight;
+    struct call *c;
+    first->send.inflight = NULL;
+    first->next = f ? f->waiting : NULL;
+    if (f)
+        inflight_drop(s, f);
+    while ((c = first)) {
+        first = c->next;
+        c->send.waits_for = NULL;
+        dgm_deadline_stop(c);
+        c->task_id = dgm_arena_dup(c->arena, task_id);
+        dgm_loop_post(dgm_core_shard_of(c->core, c->owner, c->task_id)->loop, resend_handle, c);
+    }
+}
+
 static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err, void *arg)
 {
     struct call *first = arg, *c;
     struct shard *s = first->shard;
     struct inflight *f = first->send.inflight;
+    dgm_err changed = {0};
+    if (!code && row && !is_row_of(row, first) && (code = check_not_changed(first, row->task_id, &changed)))
+        err = &changed;
     if (!code && !is_row_of(row, first)) {
-        dgm_core_run_start(s, first, NULL, NULL);
+        dgm_core_adopt_or_start(s, first);
         return;
     }
     first->send.inflight = NULL;
@@ -268,10 +308,13 @@ void dgm_resend_or_start(struct shard *s, struct call *c)
 {
     uint64_t hash = inflight_hash(c, c->send.asked_context);
     dgm_table_node *at = dgm_table_first(&s->inflights, hash);
+    dgm_err changed = {0};
     while (at && !is_named((struct inflight *)(void *)at, c))
         at = at->next;
     struct inflight *f = (struct inflight *)(void *)at;
-    if (f && f->live) {
+    if (f && !has_same_content(f, c) && check_not_changed(c, inflight_task(f), &changed)) {
+        dgm_call_refuse(c, &changed);
+    } else if (f && f->live) {
         resend_answer_copy(f, c);
     } else if (f) {
         c->next = f->waiting;
@@ -281,7 +324,7 @@ void dgm_resend_or_start(struct shard *s, struct call *c)
         c->send.inflight = inflight_add(s, c, c->send.asked_context, hash);
         if (dgm_store_is_unknown(c->core->o.store, c->owner, c->agent->id, c->send.asked_context,
                                  c->send.message_id))
-            dgm_core_run_start(s, c, NULL, NULL);
+            dgm_core_adopt_or_start(s, c);
         else
             dgm_store_find_dedupe(c->core->o.store, c->owner, c->agent->id, c->send.asked_context,
                                   c->send.message_id, got_row, c);
@@ -296,9 +339,12 @@ static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_
     struct live *l = c->send.live;
     l->n_lookups--;
     l->held++;
+    dgm_err changed = {0};
     c->send.is_resend = !code && is_row_of(row, c) && dgm_str_eq(row->task_id, l->id);
     if (c->send.is_resend)
         c->turn.number = row->turn;
+    else if (!code && (code = check_not_changed(c, row ? row->task_id : l->id, &changed)))
+        err = &changed;
     if (code)
         dgm_call_refuse(c, err);
     else
@@ -311,9 +357,14 @@ bool dgm_resend_attach(struct live *l, struct call *c)
 {
     if (!c->send.dedupes)
         return false;
+    dgm_err changed = {0};
     for (const struct inflight *f = l->inflights; f; f = f->next_of_live) {
         if (has_same_content(f, c)) {
             resend_answer_copy(f, c);
+            return true;
+        }
+        if (dgm_str_eq(f->message_id, c->send.message_id) && check_not_changed(c, l->id, &changed)) {
+            dgm_call_refuse(c, &changed);
             return true;
         }
     }

@@ -138,6 +138,8 @@ static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *er
         task.status = (dgm_status){.state = DGM_STATE_SUBMITTED,
                                    .timestamp = dgm_time_text(r->scratch, r->shard->now)};
     task.history = (dgm_messages){r->message, 1};
+    if (r->routing)
+        task.metadata = dgm_core_run_routed(r->scratch, r->routing, task.metadata);
     dgm_event event = {.kind = DGM_EVENT_TASK, .task = &task};
     l->run = r;
     if ((rc = dgm_live_start_turn(l, c, &event, err))) {
@@ -464,6 +466,8 @@ static struct run *new_run(struct shard *s, struct call *c, struct live *live)
         c->turn.context_id = draw_id(s, c->arena, c->owner);
     run_set_ids(r, live ? live->id : draw_id(s, c->arena, c->owner),
                 live ? live->context_id : c->turn.context_id);
+    if (r->agent->backend->has_threads)
+        r->routing = dgm_core_run_find_routing(a, r->input.metadata, r->message->metadata);
     dgm_send_mark_message(r->given, c->owner, r->message);
     r->next = s->runs;
     r->prev = &s->runs;
@@ -548,6 +552,8 @@ bool dgm_core_run_resume(struct live *l)
     l->run = r;
     r->input.is_resumed = true;
     r->input.accepted = (dgm_messages){messages.at + 1, messages.n - 1};
+    if (r->agent->backend->has_threads) /* the metadata of the request is not stored, that of its task is */
+        r->routing = dgm_core_run_find_routing(r->base.arena, r->routing, dgm_fold_task(l->fold)->metadata);
     if ((r->task_before = dgm_live_snapshot(l)) &&
         !dgm_record_event(r->task_before, r->base.arena, &event, NULL))
         r->input.task = event.task;
@@ -618,7 +624,7 @@ void dgm_core_run_abort(struct run *r)
         answer_with_error(r, &err);
     } else if (r->live && r->live->state == LIVE_READY &&
                !dgm_state_is_terminal(r->live->task_state)) {
-        r->base.suspended = r->agent->backend->can_resume && !r->base.canceled &&
+        r->base.suspended = dgm_backend_resumes(r->agent->backend, r->agent->agent) && !r->base.canceled &&
                             !dgm_state_is_interrupted(r->live->task_state);
         if (!r->base.suspended)
             dgm_live_end_task(r->live, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err);

@@ -57,6 +57,52 @@ bool dgm_core_rule(dgm_core *core, size_t i, const char **ret_name, const char *
 
 /* ---- ids, times and marks ---------------------------------------------------------------------------------------- */
 
+bool dgm_core_run_is_routing(dgm_str key)
+{
+    return dgm_str_starts(key, DGM_STR("aion:"));
+}
+
+static size_t count_routing(const dgm_json *metadata)
+{
+    yyjson_val *key, *value;
+    size_t i, max, n = 0;
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)metadata, i, max, key, value)
+        n += dgm_core_run_is_routing(dgm_json_str(key));
+    return n;
+}
+
+const dgm_json *dgm_core_run_find_routing(dgm_arena *a, const dgm_json *first, const dgm_json *second)
+{
+    const dgm_json *both[] = {first, second};
+    dgm_member *members = dgm_new_n(a, dgm_member, count_routing(first) + count_routing(second) + 1);
+    yyjson_val *key, *value;
+    size_t i, max, n = 0;
+    for (int k = 0; k < 2; k++) {
+        yyjson_obj_foreach ((yyjson_val *)(uintptr_t)both[k], i, max, key, value) {
+            if (dgm_core_run_is_routing(dgm_json_str(key)) &&
+                !(k && dgm_json_get(first, dgm_json_str(key))))
+                members[n++] = (dgm_member){dgm_json_str(key), value};
+        }
+    }
+    return n ? dgm_json_copy(a, dgm_json_object(a, members, n)) : NULL;
+}
+
+const dgm_json *dgm_core_run_routed(dgm_arena *a, const dgm_json *routing, const dgm_json *metadata)
+{
+    yyjson_val *key, *value;
+    size_t i, max, n = 0;
+    dgm_member *members = dgm_new_n(a, dgm_member,
+                                    yyjson_obj_size((yyjson_val *)(uintptr_t)routing) +
+                                        yyjson_obj_size((yyjson_val *)(uintptr_t)metadata));
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)metadata, i, max, key, value) {
+        if (!dgm_json_get(routing, dgm_json_str(key)))
+            members[n++] = (dgm_member){dgm_json_str(key), value};
+    }
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)routing, i, max, key, value)
+        members[n++] = (dgm_member){dgm_json_str(key), value};
+    return dgm_json_object(a, members, n);
+}
+
 /* Ids of a message that an agent sends. Shallow: what it points to is only read. */
 static dgm_message *fill_message(struct run *r, const dgm_message *m, bool in_task)
 {
@@ -71,6 +117,8 @@ static dgm_message *fill_message(struct run *r, const dgm_message *m, bool in_ta
     if (filled->role == DGM_ROLE_UNSPECIFIED)
         filled->role = DGM_ROLE_AGENT;
     dgm_guard_content(&r->shard->guard, r->scratch, &filled->metadata, &filled->parts);
+    if (r->routing && filled->role == DGM_ROLE_AGENT)
+        filled->metadata = dgm_core_run_routed(r->scratch, r->routing, filled->metadata);
     return filled;
 }
 

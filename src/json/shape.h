@@ -290,3 +290,6 @@ bool dgm_time_normalise(dgm_arena *a, dgm_str in, dgm_str *ret);
 
 /* Either alphabet, padded or not, to standard padded base64; false when it is not base64. */
 bool dgm_base64_normalise(dgm_arena *a, dgm_str in, dgm_str *ret);
+/* The base64 of two pieces of bytes that follow each other: so many characters of the first stay (all, unless it is padded), and
+ * *ret_more comes behind them. Both are standard base64. */
+size_t dgm_base64_join(dgm_arena *a, dgm_str first, dgm_str more, dgm_str *ret_more);

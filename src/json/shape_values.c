@@ -252,3 +252,52 @@ bool dgm_base64_normalise(dgm_arena *a, dgm_str in, dgm_str *ret)
     *ret = (dgm_str){out, whole};
     return true;
 }
+
+static const char base64_letters[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static unsigned base64_value(char c)
+{
+    const char *found = c ? strchr(base64_letters, c) : NULL;
+    return found ? (unsigned)(found - base64_letters) : 0;
+}
+
+/* Bytes of a group of four; returns how many. */
+static size_t base64_group(const char *p, unsigned char *out)
+{
+    unsigned v = base64_value(p[0]) << 18 | base64_value(p[1]) << 12 | base64_value(p[2]) << 6 |
+                 base64_value(p[3]);
+    out[0] = (unsigned char)(v >> 16);
+    out[1] = (unsigned char)(v >> 8);
+    out[2] = (unsigned char)v;
+    return p[2] == '=' ? 1 : p[3] == '=' ? 2 : 3;
+}
+
+static dgm_str base64_encode(dgm_arena *a, const unsigned char *bytes, size_t n)
+{
+    char *out = dgm_arena_alloc_raw(a, (n + 2) / 3 * 4 + 1), *at = out;
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned b1 = i + 1 < n ? bytes[i + 1] : 0, b2 = i + 2 < n ? bytes[i + 2] : 0;
+        unsigned v = (unsigned)bytes[i] << 16 | b1 << 8 | b2;
+        *at++ = base64_letters[v >> 18 & 63];
+        *at++ = base64_letters[v >> 12 & 63];
+        *at++ = i + 1 < n ? base64_letters[v >> 6 & 63] : '=';
+        *at++ = i + 2 < n ? base64_letters[v & 63] : '=';
+    }
+    *at = 0;
+    return (dgm_str){out, (size_t)(at - out)};
+}
+
+size_t dgm_base64_join(dgm_arena *a, dgm_str first, dgm_str more, dgm_str *ret_more)
+{
+    bool is_padded = first.n >= 4 && first.n % 4 == 0 && first.p[first.n - 1] == '=';
+    *ret_more = more;
+    if (!is_padded)
+        return first.n;
+    unsigned char *bytes = dgm_arena_alloc_raw(a, more.n / 4 * 3 + 8);
+    size_t n = base64_group(first.p + first.n - 4, bytes);
+    for (size_t i = 0; i + 4 <= more.n; i += 4)
+        n += base64_group(more.p + i, bytes + n);
+    *ret_more = base64_encode(a, bytes, n);
+    return first.n - 4;
+}

@@ -352,6 +352,15 @@ bool dgm_part_is_asked(const dgm_part *p)
             (dgm_question_read(p->data, &question) || dgm_auth_request_read(p->data, &auth)));
 }
 
+const dgm_json *dgm_part_interrupts(const dgm_part *p)
+{
+    yyjson_val *list = p->kind == DGM_PART_DATA ? dgm_json_get(p->data, DGM_STR(DGM_DATA_INTERRUPTS)) : NULL;
+    yyjson_val *first = yyjson_arr_get_first(list);
+    bool is_list = yyjson_is_arr(list) && (!first || dgm_json_str_member(first, "id").n) &&
+                   yyjson_obj_size((yyjson_val *)(uintptr_t)p->data) <= 2;
+    return is_list ? list : NULL;
+}
+
 /* A question whose choices are only data: they follow it, one per line. */
 static dgm_str question_text(dgm_arena *a, const dgm_question *q)
 {
@@ -398,7 +407,7 @@ const dgm_message *dgm_message_as_shown(dgm_arena *a, const dgm_message *m)
     bool has_text = false;
     size_t n = 0;
     for (size_t i = 0; i < m->parts.n; i++) {
-        n += dgm_part_is_asked(&m->parts.at[i]);
+        n += dgm_part_is_asked(&m->parts.at[i]) || dgm_part_interrupts(&m->parts.at[i]);
         has_text |= m->parts.at[i].kind == DGM_PART_TEXT && m->parts.at[i].content.n;
     }
     if (!n)
@@ -407,7 +416,7 @@ const dgm_message *dgm_message_as_shown(dgm_arena *a, const dgm_message *m)
     *shown = *m;
     shown->parts = (dgm_parts){dgm_new_n(a, dgm_part, m->parts.n + 1), 0};
     for (size_t i = 0; i < m->parts.n; i++) {
-        if (!dgm_part_is_asked(&m->parts.at[i]))
+        if (!dgm_part_is_asked(&m->parts.at[i]) && !dgm_part_interrupts(&m->parts.at[i]))
             shown->parts.at[shown->parts.n++] = m->parts.at[i];
     }
     if (!has_text)

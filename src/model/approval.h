@@ -114,8 +114,12 @@ dgm_str dgm_auth_request_hidden(dgm_arena *a, dgm_str request);
 
 /* ---- as text ---------------------------------------------------------------------------------------------------------- */
 
+/* The interrupts of a graph that a task waits with, as data next to the question: {"interrupts":[{"id","value"}]}. NULL: it is something
+ * else. */
+#define DGM_DATA_INTERRUPTS "interrupts"
+const dgm_json *dgm_part_interrupts(const dgm_part *p);
 /* Is the part one of the three that agents ask with? */
 bool dgm_part_is_asked(const dgm_part *p);
-/* An agent's message for a reader of text: without these parts, and if it has no other text then with the question that they
+/* An agent's message for a reader of text: without these parts and without interrupts, and if it has no other text then with the question that they
  * are. m itself if it has no such part. */
 const dgm_message *dgm_message_as_shown(dgm_arena *a, const dgm_message *m);

@@ -8,7 +8,7 @@
  *
  * The rules, in short:
  *   task            begins the Task; later ones say all they say, and what they leave out stays
- *   status-update   sets the status; its metadata merges into the Task's, member by member
+ *   status-update   sets the status; its metadata merges into the Task's, member by member; null removes one that is there
  *   artifact-update append:false creates or replaces; append:true adds parts, merges metadata, joins
  *                   extensions, and overwrites name and description if they are not empty
  *   message         goes to the history; an internal `message` likewise
@@ -22,6 +22,7 @@
  * shown while their status is current and then dropped. A message that is in the history already is not
  * moved again, and of several versions under one id the last one counts.
  *
+ * Chunks of one file, marked with their numbers (DGM_PART_CHUNK), are one part.
  * Neighbouring text parts of an artifact with equal metadata are one part, so a streamed text is one part
  * however many chunks it came in. An empty text part that is appended adds nothing: it only closes.
  *
@@ -93,6 +94,9 @@ dgm_fold_cost dgm_fold_cost_of(const dgm_fold *f);
 
 /* A copy with all it points to. */
 dgm_message dgm_message_copy(dgm_arena *a, const dgm_message *from);
+
+/* In the metadata of a file by its bytes: its number among the chunks of one file, from 0. */
+#define DGM_PART_CHUNK "chunk"
 
 /* The artifact that is streamed but not kept. */
 #define DGM_STREAM_DELTA_ID "aion:stream-delta"

@@ -3,6 +3,7 @@
 #include "model/fold_int.h"
 #include "model/guard.h"
 #include "model/stamp.h"
+#include "json/shape.h"
 #include "json/json.h"
 
 /* Up to so many are looked at one by one. */
@@ -113,9 +114,26 @@ static const dgm_json *member_of(const struct members *m, dgm_str key)
     return i ? m->at[*i].value : NULL;
 }
 
+static void fold_keep_remove_member(dgm_fold *f, struct members *m, size_t at)
+{
+    f->garbage += m->bytes[at] + m->at[at].key.n;
+    m->n--;
+    memmove(&m->at[at], &m->at[at + 1], (m->n - at) * sizeof *m->at);
+    memmove(&m->bytes[at], &m->bytes[at + 1], (m->n - at) * sizeof *m->bytes);
+    dgm_map_done(&m->index); /* rare: a map cannot forget a key */
+    dgm_map_init(&m->index);
+    for (size_t i = 0; i < m->n; i++)
+        dgm_map_put(&m->index, m->at[i].key, i);
+}
+
 static bool fold_keep_put_member(dgm_fold *f, struct members *m, dgm_str key, const dgm_json *value)
 {
     size_t before = dgm_arena_used(f->arena), *found = dgm_map_get(&m->index, key);
+    if (found && yyjson_is_null((yyjson_val *)(uintptr_t)value) &&
+        !yyjson_is_null((yyjson_val *)(uintptr_t)m->at[*found].value)) {
+        fold_keep_remove_member(f, m, *found);
+        return true;
+    }
     if (found) {
         if (dgm_json_same(m->at[*found].value, value))
             return false;
@@ -330,6 +348,16 @@ static bool are_one_text(const dgm_part *a, const dgm_part *b)
            !b->extra && !a->nested_extra && !b->nested_extra;
 }
 
+/* Chunks of one file: each has its number in its metadata (document 003: emit_file with append). */
+static bool are_one_file(const dgm_part *a, const dgm_part *b)
+{
+    int64_t first, second;
+    return a->kind == DGM_PART_RAW && b->kind == DGM_PART_RAW &&
+           dgm_str_eq(a->filename, b->filename) && dgm_str_eq(a->media_type, b->media_type) &&
+           dgm_json_int(dgm_json_get(a->metadata, DGM_STR(DGM_PART_CHUNK)), &first) &&
+           dgm_json_int(dgm_json_get(b->metadata, DGM_STR(DGM_PART_CHUNK)), &second) && second > first;
+}
+
 /* A chunk that only closes an artifact: A2A wants a part in every update. */
 static bool is_empty_text(const dgm_part *p)
 {
@@ -424,6 +452,15 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
         if (last && are_one_text(last, part)) {
             if (part->content.n)
                 join_text(f, slot, &last->content, part->content);
+            continue;
+        }
+        if (last && are_one_file(last, part)) {
+            dgm_str more;
+            dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
+            size_t stays = dgm_base64_join(scratch, last->content, part->content, &more);
+            slot->text_cap = slot->text_cap ? slot->text_cap : last->content.n;
+            last->content.n = stays;
+            join_text(f, slot, &last->content, more);
             continue;
         }
         x->parts.at = grow(f, 1, x->parts.at, x->parts.n, &slot->parts_cap, sizeof *x->parts.at);

@@ -96,7 +96,9 @@ typedef struct dgm_http_options {
 
 dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_http_handler handler,
                              dgm_http_server **ret_server, dgm_err *err);
-/* Listens on every loop. Bound when it returns; port 0 becomes the one that was given. */
+/* Binds the address: connections wait until the server is started. Port 0 becomes the one that was chosen. */
+dgm_code dgm_http_server_listen(dgm_http_server *s, dgm_err *err);
+/* Accepts connections on every loop. Listens first, unless that was done. */
 dgm_code dgm_http_server_start(dgm_http_server *s, dgm_err *err);
 int dgm_http_server_port(const dgm_http_server *s); /* 0 for a unix socket */
 /* New connections get this certificate; those that are open keep theirs. From any thread; a fault leaves all

@@ -171,6 +171,8 @@ static void server_unref(dgm_http_server *s)
         dgm_tls_ctx_unref(h->tls);
         free(h);
     }
+    for (size_t i = 0; !s->started && i < s->listeners.n; i++)
+        close(s->listeners.fds[i]);
     dgm_tls_ctx_unref(s->tls);
     free(s->shards);
     free(s->listeners.path);
@@ -308,17 +310,25 @@ dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_ht
     return DGM_OK;
 }
 
-dgm_code dgm_http_server_start(dgm_http_server *s, dgm_err *err)
+dgm_code dgm_http_server_listen(dgm_http_server *s, dgm_err *err)
 {
-    size_t n = s->loops->n;
     struct stat st;
-    dgm_code rc = dgm_listen(s->listen, n, &s->listeners, err);
+    dgm_code rc = dgm_listen(s->listen, s->loops->n, &s->listeners, err);
     if (rc)
         return rc;
     if (s->listeners.path && stat(s->listeners.path, &st) == 0) {
         s->socket_dev = st.st_dev;
         s->socket_ino = st.st_ino;
     }
+    return DGM_OK;
+}
+
+dgm_code dgm_http_server_start(dgm_http_server *s, dgm_err *err)
+{
+    size_t n = s->loops->n;
+    dgm_code rc = s->listeners.n ? DGM_OK : dgm_http_server_listen(s, err);
+    if (rc)
+        return rc;
     s->shards = dgm_xcalloc(n, sizeof(http_shard *));
     s->n_shards = n;
     atomic_store(&s->refs, 1 + n);

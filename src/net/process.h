@@ -1,6 +1,7 @@
 /*
  * net/process.h - a child process on a loop: a session and a group of its own, three pipes, lines, and
- * an end that always comes.
+ * an end that always comes. A child with a channel has one end of a socket pair, too: for a protocol in both directions, so that
+ * its standard output is free for what people read.
  *
  * When the child ends, whatever it started in its group is killed. When its loop stops, all of them are
  * killed at once, and on_exit comes as always. When we are killed, the child is killed at once by the
@@ -32,6 +33,9 @@ typedef struct dgm_process_exit {
     bool killed; /* dgm_process_kill was called before it ended */
 } dgm_process_exit;
 
+/* The descriptor of a channel in the child. */
+#define DGM_PROCESS_CHANNEL_FD 3
+
 typedef struct dgm_process_handler {
     /* What it writes to stdout. A line lives until the callback returns. */
     void (*on_line)(void *user, dgm_str line, dgm_line_end end);
@@ -41,6 +45,9 @@ typedef struct dgm_process_handler {
      * when this returns. */
     void (*on_exit)(void *user, dgm_process_exit how);
     void *user;
+    /* Of a child with a channel: what it writes there; then, once, that it has closed it. */
+    void (*on_channel_line)(void *user, dgm_str line, dgm_line_end end);
+    void (*on_channel_end)(void *user);
 } dgm_process_handler;
 
 typedef struct dgm_process_options {
@@ -49,6 +56,9 @@ typedef struct dgm_process_options {
     const char *cwd;         /* NULL: ours */
     size_t max_line_bytes;   /* 0: DGM_MAX_RECORD_BYTES */
     uint64_t grace_ms;       /* from SIGTERM to SIGKILL */
+    /* A line of the channel; 0: it has no channel. A child with a channel has /dev/null as its stdin, and env must name
+     * DGM_PROCESS_CHANNEL_FD in some variable. */
+    size_t channel_line_bytes;
     bool without_pidfd;      /* as on a kernel that has none: look every 20 ms */
 } dgm_process_options;
 
@@ -73,6 +83,14 @@ size_t dgm_process_backlog(const dgm_process *p);
  * resume undoes any number of pauses. */
 void dgm_process_pause(dgm_process *p);
 void dgm_process_resume(dgm_process *p);
+
+/* The same for the channel. */
+void dgm_process_send(dgm_process *p, dgm_str bytes);
+size_t dgm_process_channel_backlog(const dgm_process *p);
+void dgm_process_pause_channel(dgm_process *p);
+void dgm_process_resume_channel(dgm_process *p);
+/* The child reads the end of its input there. What it writes is still read. */
+void dgm_process_end_channel(dgm_process *p);
 
 /* SIGTERM to its group, SIGKILL after the grace. Any number of times. on_exit comes as always. */
 void dgm_process_kill(dgm_process *p);

@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -155,8 +156,10 @@ IN_CHILD static int run_child(void *arg)
         if (syscall(SYS_dup3, s->stdio[i], i, 0) < 0)
             goto failed;
     }
+    if (s->channel && syscall(SYS_dup3, s->channel, DGM_PROCESS_CHANNEL_FD, 0) < 0)
+        goto failed;
 #ifdef SYS_close_range
-    syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC: whoever forgot it */);
+    syscall(SYS_close_range, s->channel ? DGM_PROCESS_CHANNEL_FD + 1u : 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC: whoever forgot it */);
 #endif
     if (s->cwd && syscall(SYS_chdir, s->cwd) < 0)
         goto failed;
@@ -219,11 +222,11 @@ dgm_code dgm_process_spawn(const struct dgm_process_spawn *s, pid_t *ret_pid, dg
 /* ---- pipes ----------------------------------------------------------------------------------------------- */
 
 /* The child's ends of the pipes must not be 0, 1 or 2: dup3 would replace them. */
-static int above_stdio(int fd)
+static int above(int last, int fd)
 {
-    if (fd < 0 || fd > 2)
+    if (fd < 0 || fd > last)
         return fd;
-    int higher = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    int higher = fcntl(fd, F_DUPFD_CLOEXEC, last + 1);
     int saved = errno;
     close(fd);
     errno = saved;
@@ -238,8 +241,18 @@ bool dgm_process_open_pipe(int ends[2])
         errno = -rc;
         return false;
     }
-    ends[0] = above_stdio(fds[0]);
-    ends[1] = above_stdio(fds[1]);
+    ends[0] = above(2, fds[0]);
+    ends[1] = above(2, fds[1]);
+    return ends[0] >= 0 && ends[1] >= 0;
+}
+
+bool dgm_process_open_channel(int ends[2])
+{
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+        return false;
+    ends[0] = above(2, fds[0]);
+    ends[1] = above(DGM_PROCESS_CHANNEL_FD, fds[1]);
     return ends[0] >= 0 && ends[1] >= 0;
 }
 

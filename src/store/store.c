@@ -42,6 +42,7 @@ void dgm_job_on_answers(void *chain)
         next = job->next;
         switch (job->kind) {
         case DGM_JOB_APPEND:
+        case DGM_JOB_CHANGE:
         case DGM_JOB_PUT_NOTE:
         case DGM_JOB_TRIM:
             if (job->call.done)
@@ -67,6 +68,10 @@ void dgm_job_on_answers(void *chain)
         case DGM_JOB_GET_NOTE:
             job->call.note(code, code ? (dgm_str){0} : job->got.note, err, arg);
             break;
+        case DGM_JOB_CHECKPOINTS:
+            job->call.checkpoints(code, job->got.checkpoints.at, code ? 0 : job->got.checkpoints.n,
+                                  job->got.checkpoints.more, err, arg);
+            break;
         case DGM_JOB_LIST:
         case DGM_JOB_CONTEXT:
         case DGM_JOB_UNFINISHED:
@@ -76,6 +81,7 @@ void dgm_job_on_answers(void *chain)
         }
         for (size_t i = 0; job->kind == DGM_JOB_APPEND && i < job->append.batch.n_records; i++)
             dgm_record_unref(job->append.batch.records[i]);
+        dgm_job_unref_values(job);
         dgm_arena_free(job->arena);
         free(job);
     }

@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "model/checkpoint.h"
 #include "model/owner.h"
 #include "model/record.h"
 #include "net/loop.h"
@@ -164,6 +165,18 @@ typedef void (*dgm_store_got_note)(dgm_code code, dgm_str text, const dgm_err *e
 void dgm_store_get_note(dgm_store *s, dgm_owner owner, dgm_str kind, dgm_str name,
                         dgm_store_got_note got, void *arg);
 
+/* ---- checkpoints of graphs ------------------------------------------------------------------------------- */
+
+/*
+ * Of one agent; model/checkpoint.h has the types. A change is durable (as an append with sync) when it has answered. Names and
+ * values above their limits are DGM_TOO_LARGE and change nothing. A read sees the changes of its thread that were called
+ * before it; those that name several threads are seen when they have answered. done may be NULL.
+ */
+void dgm_store_read_checkpoints(dgm_store *s, dgm_str agent, const dgm_checkpoint_query *query,
+                                dgm_checkpoints_got got, void *arg);
+void dgm_store_change_checkpoints(dgm_store *s, dgm_str agent, const dgm_checkpoint_change *change,
+                                  dgm_store_done done, void *arg);
+
 /* A page may hold fewer rows than asked for (DGM_MAX_STORE_PAGE_BYTES): `more` tells. total: all that
  * match, on whichever page; 0 for dgm_store_list_unfinished. */
 typedef void (*dgm_store_got_list)(dgm_code code, const dgm_task_row *rows, size_t n, bool more,
@@ -184,7 +197,7 @@ void dgm_store_get_context(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str
 /* ---- life ---------------------------------------------------------------------------------------------- */
 
 /* "memory:" or "sqlite:PATH". The former forgets the tasks that ended first when it has more than
- * DGM_MAX_MEMORY_TASKS or DGM_MAX_MEMORY_BYTES, and the oldest notes likewise. A second process on the same database is refused, naming the holder. */
+ * DGM_MAX_MEMORY_TASKS or DGM_MAX_MEMORY_BYTES, and the oldest notes and threads of graphs likewise. A second process on the same database is refused, naming the holder. */
 dgm_code dgm_store_open(const char *url, dgm_store **ret_store, dgm_err *err);
 /* Finishes what was asked for, then closes. Callbacks are posted to their loops: close before
  * dgm_loops_free. */
@@ -213,7 +226,8 @@ dgm_store_stats dgm_store_stats_of(dgm_store *s);
  * turns_before_ms: whole finished turns whose last record is older than this, from the front of a log and
  * only what the folded Task covers. The task, its folded Task and the message ids it took stay, and of
  * the last turn a row for its number: its first_seq is behind its last_seq then, and its texts are gone.
- * tasks_before_ms: tasks in a terminal state since before this, with all that belongs to them.
+ * tasks_before_ms: tasks in a terminal state since before this, with all that belongs to them; threads of graphs that were
+ * not changed since then.
  * Notes that have expired go in any case.
  */
 typedef struct dgm_retention {

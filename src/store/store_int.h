@@ -13,7 +13,10 @@ typedef enum dgm_job_kind {
     DGM_JOB_APPEND,
     DGM_JOB_TASK,
     DGM_JOB_RECORDS,
-    DGM_JOB_TURNS, /* up to here: about one task, answered in order */
+    DGM_JOB_TURNS, /* up to here about one task, and up to the next comment about one thread: answered in order */
+    DGM_JOB_CHECKPOINTS,
+    DGM_JOB_CHANGE,
+    /* of no task or thread */
     DGM_JOB_FIND_TURN,
     DGM_JOB_FIND_DEDUPE,
     DGM_JOB_FIND_CALL,
@@ -58,6 +61,16 @@ typedef struct dgm_job {
             size_t max, max_bytes;
         } task;
         dgm_find find;
+        struct {
+            dgm_str agent;
+            dgm_checkpoint_query query;
+        } checkpoints;
+        struct {
+            dgm_str agent;
+            dgm_checkpoint_change
+                change;   /* row.writes and names.at are in the block; bytes are referenced */
+            size_t bytes; /* of its values */
+        } change;
         dgm_note note; /* to be put; of one that is looked for: owner, kind, name */
         dgm_list_query list;
         struct {
@@ -96,6 +109,11 @@ typedef struct dgm_job {
             bool more;
             size_t total;
         } rows;
+        struct {
+            dgm_checkpoint *at; /* their bytes are references that the job holds */
+            size_t n;
+            bool more;
+        } checkpoints;
     } got;
     dgm_arena *arena; /* of the answer: dgm_job_arena() */
     dgm_code code;
@@ -110,6 +128,7 @@ typedef struct dgm_job {
         dgm_store_got_dedupe dedupe;
         dgm_store_got_list list;
         dgm_store_got_note note;
+        dgm_checkpoints_got checkpoints;
     } call;
     void *arg;
 } dgm_job;
@@ -154,6 +173,25 @@ static inline uint64_t dgm_append_first(const dgm_append *b)
 dgm_code dgm_append_check(const dgm_append *b, dgm_err *err);
 /* The refusal of one that does not begin where the log ends; last NULL: there is no such task. */
 dgm_code dgm_append_misfit(const dgm_append *b, const uint64_t *last, dgm_err *err);
+
+static inline bool dgm_job_is_write(const dgm_job *job)
+{
+    return job->kind == DGM_JOB_APPEND || job->kind == DGM_JOB_CHANGE ||
+           job->kind == DGM_JOB_PUT_NOTE || job->kind == DGM_JOB_TRIM;
+}
+
+static inline bool dgm_job_has_lane(const dgm_job *job)
+{
+    return job->kind <= DGM_JOB_CHANGE;
+}
+
+static inline size_t dgm_value_size(const dgm_checkpoint_value *v)
+{
+    return v->bytes ? v->bytes->n : 0;
+}
+
+/* The refusal of writes that a checkpoint has no room for; n: how many it has then, bytes: of all its values. */
+dgm_code dgm_checkpoint_check_room(const dgm_checkpoint *c, size_t n, size_t bytes, dgm_err *err);
 
 static inline bool dgm_note_has_expired(int64_t expires_ms)
 {

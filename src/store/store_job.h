@@ -46,3 +46,6 @@ static inline void dgm_put_row(struct dgm_block *b, dgm_task_row *r)
 dgm_job *dgm_job_new_note(const dgm_note *note, dgm_store_done done, void *arg);
 /* With so much room behind it; on a loop, which is answered. */
 dgm_job *dgm_job_new(dgm_job_kind kind, size_t more, struct dgm_block *ret_block, void *arg);
+
+/* Of a change or of checkpoints that were read: its references to bytes. */
+void dgm_job_unref_values(dgm_job *job);

@@ -53,7 +53,8 @@ struct client {
     llhttp_t parser;
     enum pace pace;
     unsigned long every_ms, n_tokens, sent;
-    unsigned n_open; /* handles */
+    uint64_t started; /* of EVERY: the token n is due n * every_ms later */
+    unsigned n_open;  /* handles */
     bool is_writing, is_closing;
     size_t n_body, n_out;
     char body[BODY_BYTES];
@@ -128,7 +129,6 @@ static void put_end(struct client *c)
     end_chunk(c, at);
     put(c, "0\r\n\r\n", 5);
     uv_idle_stop(&c->idle);
-    uv_timer_stop(&c->timer);
 }
 
 static void stream_on(struct client *c);
@@ -178,9 +178,25 @@ static void stream_on(struct client *c)
     }
 }
 
+static void on_timer(uv_timer_t *h);
+
+static void wait_for_next(struct client *c)
+{
+    uint64_t now = uv_now(c->timer.loop), due = c->started + (c->sent + 1) * c->every_ms;
+    uv_timer_start(&c->timer, on_timer, due > now ? due - now : 0, 0);
+}
+
+/* A model that is late sends the tokens that are due: its pace does not depend on how busy this program is. */
 static void on_timer(uv_timer_t *h)
 {
-    stream_on(h->data);
+    struct client *c = h->data;
+    uint64_t now = uv_now(h->loop);
+    do
+        stream_on(c);
+    while (c->pace == EVERY && !c->is_writing && !c->is_closing && c->sent < c->n_tokens &&
+           c->started + (c->sent + 1) * c->every_ms <= now);
+    if (!c->is_closing && c->sent < c->n_tokens)
+        wait_for_next(c);
 }
 
 static void on_turn(uv_idle_t *h)
@@ -240,10 +256,11 @@ static int on_message_complete(llhttp_t *l)
         return 0;
     }
     flush(c);
+    c->started = uv_now(c->timer.loop);
     if (c->pace == YIELD)
         uv_idle_start(&c->idle, on_turn);
     else
-        uv_timer_start(&c->timer, on_timer, c->every_ms, c->every_ms);
+        wait_for_next(c);
     return 0;
 }
 

@@ -8,7 +8,7 @@ import sys
 
 from support import FOLDER, ROOT, Server, check, check_same, folder, read, run, shell, succeeded, test, write
 
-COMMANDS = ["serve", "send", "task", "card", "connect", "init", "schema", "db", "mcp", "bench", "lint", "convert", "compact", "formats", "version", "help"]
+COMMANDS = ["serve", "send", "try", "task", "card", "connect", "init", "schema", "db", "mcp", "bench", "lint", "convert", "compact", "formats", "version", "help"]
 OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: ([A-Z]+))?", re.M)
 
 
@@ -136,6 +136,7 @@ def _():
     here = folder()
     for name in ("message.json", "task.json", "events.jsonl"):
         shutil.copy(os.path.join(tour, name), here)
+    write(os.path.join(here, "agent.py"), "from dragoman.agent import agent\n\n@agent\nasync def main(turn):\n    await turn.write(turn.text)\n")
     with_mcp = folder()
     with open(os.path.join(with_mcp, "dragoman.yaml"), "w", encoding="utf-8") as f:
         json.dump({"mcp": {"files": {"command": [sys.executable, "-I", os.path.join(ROOT, "tests/wire/lib/mcp.py")]}}}, f)

@@ -3,6 +3,8 @@
 DRAGOMAN_KILLS says how often at random moments (10)."""
 import json
 import os
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -100,6 +102,28 @@ def killed_in_tool(w):
         pass
     w.server.restart()
     return t["id"]
+
+
+@test("a server that cannot listen leaves the tasks of the one before alone")
+def _():
+    with World() as w:
+        w.hold = 1
+        t = w.client.send("go", config={"returnImmediately": True}).task
+        soon(lambda: w.waiting_at(1), "the model was not called")
+        w.server.kill()
+        w.released.set()
+        with socket.socket() as holder:
+            holder.bind(("127.0.0.1", 0))
+            holder.listen()
+            w.server.listen = f"127.0.0.1:{holder.getsockname()[1]}"
+            calls_before = len(w.up.bodies())
+            p = subprocess.run(w.server.command(), capture_output=True, text=True, timeout=60, check=False)
+        check("already in use" in p.stderr, p.stderr)
+        same(p.returncode, 1, p.stderr)  # not a sanitizer's
+        same(len(w.up.bodies()), calls_before, "calls of the model")
+        w.server.restart()
+        w.finished(t["id"])
+        same(len(w.ran()), STEPS, "runs of the tool")
 
 
 @test("killed while a tool runs: the tool is not run again, and the model is informed")

@@ -1,5 +1,5 @@
 /*
- * app/admin/admin.h - `dragoman db` and `dragoman init`: files of a server, without a server.
+ * app/admin/admin.h - `dragoman db`, `dragoman init` and `dragoman worker`: files of a server, without a server.
  */
 #pragma once
 
@@ -7,3 +7,4 @@
 
 int dgm_admin_db(const dgm_cli_line *line);
 int dgm_admin_init(const dgm_cli_line *line);
+int dgm_admin_worker(const dgm_cli_line *line);

@@ -199,6 +199,7 @@ int dgm_cli_run_outside(const dgm_cli_line *line)
 const dgm_cli_command *const dgm_cli_commands[] = {
     &dgm_cli_serve,
     &dgm_cli_send,
+    &dgm_cli_try,
     &dgm_cli_task,
     &dgm_cli_card,
     &dgm_cli_connect,
@@ -215,6 +216,7 @@ const dgm_cli_command *const dgm_cli_commands[] = {
     &help,
     &man,
     &completion,
+    &dgm_cli_worker,
     &dgm_cli_mcp_demo,
     &dgm_cli_mcp_conformance,
     NULL,

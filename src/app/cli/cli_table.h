@@ -45,9 +45,9 @@ extern const dgm_cli_kind dgm_cli_formats, dgm_cli_sources, dgm_cli_objects, dgm
 extern const dgm_cli_command dgm_cli_convert, dgm_cli_compact, dgm_cli_formats_command;
 
 /* cli_table_client.c, cli_table_server.c */
-extern const dgm_cli_command dgm_cli_send, dgm_cli_task, dgm_cli_card, dgm_cli_connect,
+extern const dgm_cli_command dgm_cli_send, dgm_cli_try, dgm_cli_task, dgm_cli_card, dgm_cli_connect,
     dgm_cli_bench, dgm_cli_lint;
-extern const dgm_cli_command dgm_cli_serve, dgm_cli_db, dgm_cli_init, dgm_cli_schema, dgm_cli_mcp,
+extern const dgm_cli_command dgm_cli_serve, dgm_cli_db, dgm_cli_init, dgm_cli_schema, dgm_cli_mcp, dgm_cli_worker,
     dgm_cli_mcp_demo, dgm_cli_mcp_conformance;
 
 /* Runs a command of the server or the client, which main() has registered. */

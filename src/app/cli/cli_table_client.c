@@ -163,6 +163,28 @@ const dgm_cli_command dgm_cli_send = {
     .run = dgm_cli_run_outside,
 };
 
+const dgm_cli_command dgm_cli_try = {
+    .name = "try",
+    .about = "run an agent file without a server and show its answer",
+    .text = "Runs the agent of FILE (Python or JavaScript) as `dragoman serve FILE` would, sends TEXT, "
+            "and prints the answer. Output of the agent's code goes to standard error.\n\n"
+            "If the agent asks a question, the next line of standard input is the answer. Without TEXT "
+            "every line is a message of one conversation.",
+    .options = OPTIONS({.name = "json",
+                        .about = "print every event as a line of JSON",
+                        .more = "In the format of A2A 1.0; internal events, too."},
+                       HELP),
+    .arguments = ARGUMENTS({"FILE", &dgm_cli_files, true, false,
+                            "`agent.py`, `agent.mjs` or `agent.js`; `FILE:NAME` if it has several agents"},
+                           {"TEXT", &dgm_cli_any_text, false, true, "the message"}),
+    .exits = NOTES({"0", "the agent completed the task, answered, or asks a question"},
+                   {"1", "the task failed or was rejected, or the agent could not be started"}, EXIT_2),
+    .examples = NOTES({"dragoman try agent.py hello", "Sends one message"},
+                      {"echo hello | dragoman try agent.py", "Lines of standard input are messages"}),
+    .page = true,
+    .run = dgm_cli_run_outside,
+};
+
 const dgm_cli_command dgm_cli_task = {
     .name = "task",
     .about = "get, list, cancel or follow tasks of an agent",

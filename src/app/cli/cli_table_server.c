@@ -11,7 +11,7 @@ static const char *db_word(size_t i)
 
 static const char *init_word(size_t i)
 {
-    static const char *const words[] = {"exec", "llm", "a2a", "http"};
+    static const char *const words[] = {"exec", "python", "langgraph", "llm", "a2a", "http"};
     return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
@@ -38,7 +38,9 @@ const dgm_cli_command dgm_cli_serve = {
         "the file are reported at once, each with its line. Listening on an address that other "
         "machines can reach needs tokens, or `--insecure`.\n\n"
         "SIGTERM and SIGINT stop it: open requests are answered, streams end properly, and "
-        "everything that was acknowledged is stored. SIGHUP reloads the file.",
+        "everything that was acknowledged is stored. SIGHUP reloads the file.\n\n"
+        "FILE is an agent in Python or JavaScript (`agent.py`, `agent.mjs`): it is served instead of the "
+        "agents of the configuration.",
     .options = OPTIONS(
         {.name = "config",
          .letter = 'c',
@@ -65,17 +67,32 @@ const dgm_cli_command dgm_cli_serve = {
          .kind = &dgm_cli_any_text,
          .about = "run this agent instead of the file's",
          .more = "`hello`, `demo`, `exec`, `http`, `bench`, `tck`."},
+        {.name = "langgraph",
+         .value = "FILE",
+         .kind = &dgm_cli_files,
+         .about = "serve the graphs of a LangGraph project",
+         .more = "FILE is `langgraph.json` or `aion.yaml`: each of its graphs is an agent, the first is the "
+                 "default. They are served instead of the agents of the configuration."},
         {.name = "profile",
          .value = "NAME",
          .kind = &dgm_cli_any_text,
          .about = "a named list of settings",
          .more = "`tck` is the one for the conformance kits."},
         {.name = "insecure", .about = "allow every address without tokens"},
+        {.name = "watch",
+         .about = "start workers again when their files change",
+         .more = "For agents that run in worker processes (`mode: worker`): when a source file in "
+                 "the agent's folder changes, its process is replaced as soon as it has no run, and "
+                 "errors of loading are in the log. For development."},
         {.name = "check", .about = "print the settings it would run with, and exit"}, HELP),
+    .arguments = ARGUMENTS({"FILE", &dgm_cli_files, false, false,
+                            "`agent.py`, `agent.mjs` or `agent.js`; `FILE:NAME` if it has several agents"}),
     .exits = NOTES(EXIT_0, {"1", "it could not start, or the configuration is wrong"}, EXIT_2),
     .examples =
         NOTES({"dragoman serve --agent demo --store memory:", "An agent to play with"},
               {"dragoman serve -c dragoman.yaml", "The server that `dragoman init exec` wrote"},
+              {"dragoman serve agent.py", "An agent that is a Python file"},
+              {"dragoman serve --langgraph langgraph.json", "The graphs of a LangGraph project"},
               {"dragoman serve --check --listen 127.0.0.1:9000", "What would it run with?"}),
     .page = true,
     .run = dgm_cli_run_outside,
@@ -84,19 +101,22 @@ const dgm_cli_command dgm_cli_serve = {
 const dgm_cli_command dgm_cli_init = {
     .name = "init",
     .about = "write a first configuration and an agent to change",
-    .text = "Writes a commented `dragoman.yaml`, its JSON Schema for editors, and for `exec` a "
-            "working agent into FOLDER (default: the current folder). Existing files are never "
+    .text = "Writes a commented `dragoman.yaml`, its JSON Schema for editors, for `exec` and "
+            "`python` a working agent, for `langgraph` a project, into FOLDER (default: the current folder). Existing files are never "
             "changed.\n\n"
             "`dragoman connect URL` prints the settings of an agent that is already running.",
     .options = OPTIONS(HELP),
     .arguments = ARGUMENTS(
         {"KIND", &init_kinds, true, false,
-         "`exec`: a program that reads a message and writes its answer; `a2a`: an A2A "
+         "`exec`: a program that reads a message and writes its answer; `python`: an agent as a Python "
+         "function; `langgraph`: a graph of LangGraph; `llm`: a language model with tools; `a2a`: an A2A "
          "agent that runs elsewhere; `http`: a service that speaks AG-UI, OpenAI or AI SDK"},
         {"FOLDER", &dgm_cli_files, false, false, "the folder; created if it is missing"}),
     .exits = NOTES(EXIT_0, {"1", "a file exists already, or could not be written"}, EXIT_2),
     .examples = NOTES({"dragoman init exec my-agent",
                        "Then `cd my-agent` and `dragoman serve`, which reads ./dragoman.yaml"},
+                      {"dragoman init python my-python-agent", "An agent as a Python function"},
+                      {"dragoman init langgraph my-graph", "A LangGraph project with a fake model"},
                       {"dragoman init llm my-model", "A language model with tools"},
                       {"dragoman init a2a my-remote", "A server in front of another agent"}),
     .page = true,
@@ -188,6 +208,25 @@ const dgm_cli_command dgm_cli_mcp = {
                       {"dragoman mcp call files read_file '{\"path\": \"a.txt\"}'",
                        "Calls a tool of the server `files`"}),
     .page = true,
+    .run = dgm_cli_run_outside,
+};
+
+const dgm_cli_command dgm_cli_worker = {
+    .name = "worker",
+    .about = "become the worker process of an agent file",
+    .text = "For `command` of an agent of `type: exec` with `mode: worker`: `command: [dragoman, worker, "
+            "agent.py]`. Finds the interpreter (the `.venv` of the file's folder, `$VIRTUAL_ENV`, `python3`; "
+            "`node`) and the package `dragoman`, and runs `python -m dragoman.worker FILE`.",
+    .options = OPTIONS({.name = "interpreter",
+                        .value = "PROGRAM",
+                        .kind = &dgm_cli_files,
+                        .about = "use this Python or node"},
+                       HELP),
+    .arguments = ARGUMENTS({"FILE", &dgm_cli_files, true, false,
+                            "`agent.py`, `agent.mjs` or `agent.js`; `FILE:NAME` if it has several agents"}),
+    .exits = NOTES(EXIT_0, {"1", "the interpreter could not be started"}, EXIT_2),
+    .examples = NOTES({"dragoman worker agent.py", "Started by the server"}),
+    .hidden = true,
     .run = dgm_cli_run_outside,
 };
 

@@ -60,8 +60,7 @@ bool dgm_client_can_ask(const show *s)
     return s->asked.n && !s->json && s->err_is_tty && isatty(STDIN_FILENO);
 }
 
-/* One line of standard input. False: it has ended. */
-static bool read_line(char *line, size_t room)
+bool dgm_client_read_line(char *line, size_t room)
 {
     struct sigaction now = {.sa_handler = SIG_DFL}, before;
     size_t n = 0;
@@ -85,7 +84,7 @@ static dgm_decision ask_one(const dgm_approval_request *r, dgm_arena *a)
     while (!decision) {
         fprintf(stderr, "Allow %.*s? [y/n] ", DGM_P(call));
         fflush(stderr);
-        if (!read_line(line, sizeof line))
+        if (!dgm_client_read_line(line, sizeof line))
             return DGM_UNDECIDED;
         decision = dgm_approval_of_text(dgm_str_from(line));
     }

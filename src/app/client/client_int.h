@@ -151,6 +151,8 @@ bool dgm_show_is_settled(const show *s); /* a message, or a task that will not g
 void dgm_client_note_question(show *s, const dgm_status *status);
 /* Hints for a person, and how a script answers. */
 void dgm_client_print_requests(const show *s, const char *address);
+/* One line of standard input, cut at `room`. False: it has ended. */
+bool dgm_client_read_line(char *line, size_t room);
 /* Are there requests, and is there a terminal to ask at? */
 bool dgm_client_can_ask(const show *s);
 /* Asks about each request. False: standard input has ended. The message is in the arena and the show. */

@@ -1,5 +1,5 @@
 /* init.c - the files of `dragoman init`, and writing them without touching what is there. */
-#include "init.h"
+#include "init_int.h"
 #include "config/config.h"
 
 #include <errno.h>
@@ -8,30 +8,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ---- what all configurations have ------------------------------------------------------------------------- */
-
-#define HEAD(about)                                                                                \
-    "# yaml-language-server: $schema=dragoman.schema.json\n"                                       \
-    "#\n"                                                                                          \
-    "# A Dragoman server with one agent: " about "\n"                                              \
-    "#\n"                                                                                          \
-    "#   dragoman serve            start it (in this folder)\n"                                    \
-    "#   dragoman serve --check    print all settings, or what is wrong\n"                         \
-    "#   dragoman schema           print the list of all settings as JSON Schema\n"                \
-    "#\n"                                                                                          \
-    "# docs/configuration.md describes every setting. Lines that start with # show the "           \
-    "defaults.\n"                                                                                  \
-    "\n"                                                                                           \
-    "# listen: 127.0.0.1:8484      # other addresses (0.0.0.0:8484) need tokens, see below\n"      \
-    "# store: sqlite:dragoman.db   # tasks survive a restart; memory: does not store them\n"       \
-    "# retention_hours: 24         # how long a finished stream can be resumed\n"                  \
-    "# keep_tasks_days: 0          # how long ended tasks are stored; 0: without limit\n"          \
-    "\n"                                                                                           \
-    "# Allowed callers. Without tokens: every program on this machine.\n"                          \
-    "# tokens:\n"                                                                                  \
-    "# - {token_env: ANN_TOKEN, principal: ann}\n"                                                 \
-    "\n"
 
 /* How the server of an agent is reached. */
 #define REMOTE_SETTINGS                                                                            \
@@ -161,9 +137,12 @@ static const dgm_init_file http_files[] = {
 
 const dgm_init_kind dgm_init_kinds[] = {
     {"exec", "a program that answers, and a server for it", exec_files},
+    {"python", "an agent as a Python function, and a server for it", dgm_init_python_files, "exec"},
+    {"langgraph", "a LangGraph graph in Python, and a server for it", dgm_init_langgraph_files,
+     .todo = "Install LangGraph: python3 -m venv .venv && .venv/bin/pip install langgraph"},
     {"llm", "a language model with tools, one of them an MCP server", llm_files},
-    {"a2a", "a server for an A2A agent that runs elsewhere", a2a_files, URL_TODO},
-    {"http", "a server for an HTTP service: AG-UI, OpenAI or AI SDK", http_files, URL_TODO},
+    {"a2a", "a server for an A2A agent that runs elsewhere", a2a_files, .todo = URL_TODO},
+    {"http", "a server for an HTTP service: AG-UI, OpenAI or AI SDK", http_files, .todo = URL_TODO},
     {0},
 };
 

@@ -16,6 +16,7 @@ typedef struct dgm_init_kind {
     const char *name;           /* "exec" */
     const char *about;          /* a phrase */
     const dgm_init_file *files; /* ends with a row of zeros; the first is the configuration */
+    const char *type; /* of its agent; NULL: the name */
     const char *todo; /* a sentence: what must be changed before it works; NULL: nothing */
 } dgm_init_kind;
 

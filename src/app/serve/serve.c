@@ -88,6 +88,13 @@ static void on_mcp_log(void *user, dgm_str line)
     dgm_logger_says(s->logger, DGM_LOG_INFO, "MCP", {"line", line, 0});
 }
 
+static void on_agent_log(void *user, dgm_str agent, bool is_fault, dgm_str line)
+{
+    struct server *s = user;
+    dgm_logger_says(s->logger, is_fault ? DGM_LOG_WARN : DGM_LOG_INFO, "agent",
+                    {"agent", agent, 0}, {"note", line, 0});
+}
+
 /* ---- putting together ---------------------------------------------------------------------------------------- */
 
 static void warn_if_others_can_read(struct server *s, dgm_str store)
@@ -99,6 +106,17 @@ static void warn_if_others_can_read(struct server *s, dgm_str store)
         return;
     dgm_logger_says(s->logger, DGM_LOG_WARN,
                     "other users can read the database: run chmod o= on it", {"store", store, 0});
+}
+
+static dgm_code serve_listen(struct server *s, dgm_err *err)
+{
+    dgm_code rc = dgm_http_server_listen(s->http, err);
+    size_t n = rc ? strlen(err->msg) : 0;
+    if (rc)
+        snprintf(err->msg + n, sizeof err->msg - n, "%s",
+                 strstr(err->msg, strerror(EMFILE)) ? ": raise the limit (ulimit -n)"
+                                                    : " (--listen 127.0.0.1:0 uses a free port)");
+    return rc;
 }
 
 static dgm_code serve_start(struct server *s, dgm_err *err)
@@ -116,6 +134,7 @@ static dgm_code serve_start(struct server *s, dgm_err *err)
                                     .on_fault = on_agent_fault,
                                     .on_trim_failed = on_trim_failed,
                                     .on_mcp_log = on_mcp_log,
+                                    .on_agent_log = on_agent_log,
                                     .user = s};
     s->logger = dgm_logger_new(STDERR_FILENO, c->log_level, c->log_format);
     if ((rc = dgm_engine_open(&s->engine, c, &observer, err)))
@@ -131,15 +150,10 @@ static dgm_code serve_start(struct server *s, dgm_err *err)
         (rc = dgm_router_use(s->router, c, err)))
         return rc;
     s->config = NULL;
-    if ((rc = dgm_loops_start(s->engine.loops, err)) || (rc = dgm_engine_recover(&s->engine, err)))
+    /* recovery continues tasks: a server that cannot be reached must not do that */
+    if ((rc = serve_listen(s, err)) || (rc = dgm_loops_start(s->engine.loops, err)) ||
+        (rc = dgm_engine_recover(&s->engine, err)) || (rc = dgm_http_server_start(s->http, err)))
         return rc;
-    if ((rc = dgm_http_server_start(s->http, err))) {
-        size_t n = strlen(err->msg);
-        snprintf(err->msg + n, sizeof err->msg - n, "%s",
-                 strstr(err->msg, strerror(EMFILE)) ? ": raise the limit (ulimit -n)"
-                                                    : " (--listen 127.0.0.1:0 uses a free port)");
-        return rc;
-    }
     dgm_router_set_reason(s->router, NULL);
     return DGM_OK;
 }
@@ -180,7 +194,7 @@ static void drain(struct server *s, const sigset_t *signals)
     dgm_router_set_reason(s->router, "it is shutting down");
     s->undrained = 2;
     dgm_http_server_drain(s->http, ms, on_drained, s);
-    dgm_core_drain(s->engine.core, ms, on_drained, s);
+    dgm_engine_drain(&s->engine, ms, on_drained, s);
     while (s->undrained > 0 && now_ms() < until) {
         int sig = sigtimedwait(signals, NULL, &a_moment);
         if (sig == SIGUSR1)
@@ -328,6 +342,7 @@ static void reload(struct server *s)
         dgm_config_free(c);
         return;
     }
+    dgm_agents_prepare(s->engine.agents, c, s->engine.loops);
     dgm_core_limits limits = dgm_engine_limits(c);
     dgm_core_set_limits(s->engine.core, &limits);
     dgm_core_keep_for(s->engine.core, c->retention_hours * 3600 * 1000,

@@ -144,8 +144,9 @@ static void make_turns(dgm_site *s, dgm_core *core, const dgm_agents *opened)
             .type = dgm_agents_backend(opened, f->config->id)->type,
             .created_s = s->made_s,
             .answer_in_status = f->config->manner.answer_source == DGM_ANSWER_IN_STATUS,
-            .gets_history = dgm_agents_backend(opened, f->config->id)->wants_history &&
-                            f->config->manner.history.messages > 0,
+            .gets_history = dgm_agents_backend(opened, f->config->id)->has_threads ||
+                            (dgm_agents_backend(opened, f->config->id)->wants_history &&
+                             f->config->manner.history.messages > 0),
             .a2a = f->a2a};
         f->turn_agent = &agents[i];
         if (f == s->first)

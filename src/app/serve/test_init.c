@@ -38,6 +38,11 @@ static void write_text(const char *path, const char *text)
     fclose(f);
 }
 
+static const char *type_of(const dgm_init_kind *kind)
+{
+    return kind->type ? kind->type : kind->name;
+}
+
 static void check_config(const dgm_init_kind *kind)
 {
     dgm_err err = {0};
@@ -48,8 +53,8 @@ static void check_config(const dgm_init_kind *kind)
         print_error("%s\n", c->findings[i].what.p);
     assert_int_equal(c->n_findings, 0);
     assert_int_equal(c->agents.n, 1);
-    check_str(c->agents.at[0].type, kind->name);
-    if (strcmp(kind->name, "exec") == 0) /* the program is found wherever the server is started */
+    check_str(c->agents.at[0].type, type_of(kind));
+    if (strcmp(type_of(kind), "exec") == 0) /* the program is found wherever the server is started */
         check_str(dgm_json_str(dgm_json_get(c->agents.at[0].settings, DGM_STR("cwd"))), folder);
 }
 
@@ -84,7 +89,7 @@ static void what_it_writes_has_no_findings(void **state)
 {
     (void)state;
     for (const dgm_init_kind *k = dgm_init_kinds; k->name; k++) {
-        if (!dgm_backend_by_type(dgm_str_from(k->name)))
+        if (!dgm_backend_by_type(dgm_str_from(type_of(k))))
             continue; /* a program without this type */
         in_a_new_folder(k->name, check_config);
         in_a_new_folder(k->name, check_comments);

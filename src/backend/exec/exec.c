@@ -21,13 +21,6 @@ static const char card[] =
 
 #define FULL_MS 5 /* how soon we look again whether the log has room */
 
-/* A text that was begun and not closed. */
-struct open_text {
-    struct open_text *next;
-    dgm_str id;
-    bool open;
-};
-
 struct job {
     dgm_run *run;
     struct exec *exec;
@@ -35,68 +28,16 @@ struct job {
     dgm_process *process;
     dgm_timer timeout, room;
     dgm_arena *scratch; /* of one line */
-    dgm_mint mint;
+    struct exec_events events;
     size_t n_lines, n_error_lines;
     dgm_buf error_tail;          /* the end of stderr, up to twice DGM_MAX_STDERR_TAIL_BYTES */
     dgm_str fault, fault_detail; /* the first one, in the run's arena; reported when all is read */
-    dgm_task_state state;        /* as it was emitted */
-    bool settled;                /* a terminal state or a Message was emitted: nothing may follow */
-    struct open_text *texts;
     /* output: text */
     dgm_program_tail tail;
     bool in_text, owes_newline;
 };
 
-/* ---- telling --------------------------------------------------------------------------------------------- */
-
-/* Before a state of ours that ends the task: readers of a text get its last chunk. */
-static dgm_code close_texts(struct job *j, dgm_err *err)
-{
-    dgm_code rc = DGM_OK;
-    for (struct open_text *t = j->texts; t && !rc; t = t->next) {
-        if (t->open)
-            rc = dgm_run_chunk(j->run, t->id, (dgm_str){0}, DGM_STR(""), true, true, err);
-        t->open = false;
-    }
-    return rc;
-}
-
-static void watch_text(struct job *j, const dgm_artifact_update *u)
-{
-    struct open_text *t = j->texts;
-    bool text = u->artifact.parts.n > 0;
-    for (size_t i = 0; i < u->artifact.parts.n; i++)
-        text = text && u->artifact.parts.at[i].kind == DGM_PART_TEXT;
-    while (t && !dgm_str_eq(t->id, u->artifact.artifact_id))
-        t = t->next;
-    if (!t && text && u->last_chunk != DGM_TRUE) {
-        t = dgm_new(j->run->arena, struct open_text);
-        *t = (struct open_text){.next = j->texts,
-                                .id = dgm_arena_dup(j->run->arena, u->artifact.artifact_id)};
-        j->texts = t;
-    }
-    if (t)
-        t->open = text && u->last_chunk != DGM_TRUE;
-}
-
-/* The end that is reported; the process may still run. */
-static void settle(struct job *j, dgm_task_state state, const char *error)
-{
-    dgm_err err = {0};
-    dgm_code rc;
-    if (j->settled)
-        return;
-    if (!(rc = close_texts(j, &err))) {
-        if (state == DGM_STATE_FAILED)
-            rc = dgm_run_fail(j->run, dgm_str_from(error), &err);
-        else
-            rc = dgm_run_status(j->run, state, (dgm_str){0}, &err);
-    }
-    if (rc)
-        dgm_run_note(j->run, "the last status was rejected: %s", err.msg);
-    j->settled = true;
-    j->state = state;
-}
+/* ---- reporting ------------------------------------------------------------------------------------------- */
 
 static void store_fault(struct job *j, const char *what, const char *detail)
 {
@@ -109,9 +50,9 @@ static void store_fault(struct job *j, const char *what, const char *detail)
 /* The program did something wrong: safe goes to callers, detail to the log. */
 static void exec_fail(struct job *j, const char *safe, const char *detail)
 {
-    if (!j->settled)
+    if (!j->events.settled)
         store_fault(j, safe, detail);
-    settle(j, DGM_STATE_FAILED, safe);
+    dgm_exec_events_settle(&j->events, DGM_STATE_FAILED, safe);
     if (j->process)
         dgm_process_kill(j->process);
 }
@@ -125,7 +66,7 @@ static uint64_t ms(double seconds)
 
 static void wait_for_room(struct job *j)
 {
-    if (j->settled || !j->run->ops->is_full(j->run))
+    if (j->events.settled || !j->run->ops->is_full(j->run))
         return;
     dgm_process_pause(j->process);
     dgm_timer_start(&j->room, FULL_MS);
@@ -134,22 +75,16 @@ static void wait_for_room(struct job *j)
 static void on_room(void *arg)
 {
     struct job *j = arg;
-    if (!j->settled && !j->run->canceled && j->run->ops->is_full(j->run))
+    if (!j->events.settled && !j->run->canceled && j->run->ops->is_full(j->run))
         dgm_timer_start(&j->room, FULL_MS);
     else
         dgm_process_resume(j->process);
 }
 
-static void note_event(struct job *j, const dgm_event *e)
+/* Its output is complete: it has this long to exit. */
+static void check_settled(struct job *j)
 {
-    if (e->kind == DGM_EVENT_STATUS)
-        j->state = e->status->status.state;
-    else if (e->kind == DGM_EVENT_TASK)
-        j->state = e->task->status.state;
-    else if (e->kind == DGM_EVENT_ARTIFACT)
-        watch_text(j, e->artifact);
-    j->settled = e->kind == DGM_EVENT_MESSAGE || dgm_state_is_terminal(j->state);
-    if (j->settled) /* its output is complete; it has this long to exit */
+    if (j->events.settled)
         dgm_timer_start(&j->timeout, ms(j->exec->grace) + 1);
 }
 
@@ -165,7 +100,7 @@ static void on_json(struct job *j, dgm_str line, dgm_line_end end)
     j->n_lines++;
     if (dgm_text_trim(line).n == 0)
         return;
-    if (dgm_exec_read_event(j->scratch, &j->mint, dgm_loop_unix_ms(), line, &event, &err)) {
+    if (dgm_exec_read_event(j->scratch, &j->events.mint, dgm_loop_unix_ms(), line, &event, &err)) {
         char detail[800];
         bool is_object = dgm_text_trim(line).p[0] == '{', is_json = err.code != DGM_PARSE;
         snprintf(detail, sizeof detail, "%s%s%s, in: %.*s", err.at, *err.at ? ": " : "", err.msg,
@@ -180,7 +115,8 @@ static void on_json(struct job *j, dgm_str line, dgm_line_end end)
                  j->n_lines);
         exec_fail(j, safe, err.msg);
     } else {
-        note_event(j, &event);
+        dgm_exec_events_note(&j->events, &event);
+        check_settled(j);
     }
 }
 
@@ -204,18 +140,15 @@ static void on_text(struct job *j, dgm_str line, dgm_line_end end)
         exec_fail(j, "the agent's answer cannot be used", err.msg);
         return;
     }
-    if (!j->in_text) {
-        j->texts = dgm_new(j->run->arena, struct open_text);
-        *j->texts = (struct open_text){.id = DGM_STR(DGM_ANSWER_ID), .open = true};
-        j->state = DGM_STATE_WORKING;
-    }
+    if (!j->in_text)
+        dgm_exec_events_open_text(&j->events, DGM_STR(DGM_ANSWER_ID));
     j->in_text = true;
 }
 
 static void on_line(void *user, dgm_str line, dgm_line_end end)
 {
     struct job *j = user;
-    if (j->settled)
+    if (j->events.settled)
         return;
     dgm_arena_reset(j->scratch);
     if (j->exec->output == EXEC_TEXT)
@@ -282,17 +215,17 @@ static void on_exit_(void *user, dgm_process_exit how)
                  strsignal(how.signal));
     else
         snprintf(safe, sizeof safe, "the agent ended with exit status %d", how.status);
-    bool has_answer = j->settled || dgm_state_is_interrupted(j->state);
+    bool has_answer = j->events.settled || dgm_state_is_interrupted(j->events.state);
     if (has_answer && how.status != 0 && !how.killed) {
         snprintf(late, sizeof late, "%s, after its answer", safe);
         store_fault(j, late, withheld);
     }
     if (j->run->canceled)
-        settle(j, DGM_STATE_CANCELED, NULL);
+        dgm_exec_events_settle(&j->events, DGM_STATE_CANCELED, NULL);
     else if (has_answer)
         ; /* if it asked: the next message starts it again */
     else if (how.status == 0)
-        settle(j, DGM_STATE_COMPLETED, NULL);
+        dgm_exec_events_settle(&j->events, DGM_STATE_COMPLETED, NULL);
     else
         exec_fail(j, how.killed ? DGM_SHUTTING_DOWN : safe, how.killed ? "" : withheld);
     exec_finish(j);
@@ -317,14 +250,6 @@ static void exec_feed(struct job *j)
     dgm_process_end_input(j->process);
     dgm_buf_done(&in);
     dgm_run_has_read(j->run);
-}
-
-static void exec_refuse(dgm_run *run, const char *safe, const char *detail)
-{
-    dgm_err err = {0};
-    dgm_code rc = dgm_run_fail(run, dgm_str_from(safe), &err);
-    dgm_run_report(run, &(dgm_run_fault){dgm_str_from(safe), dgm_str_from(detail), {0}});
-    run->ops->end(run, rc ? err.msg : NULL);
 }
 
 /* A program that reads text cannot get a file: the caller has to know. True: the run has ended. */
@@ -354,13 +279,13 @@ static void refuse_busy(const struct exec *x, dgm_run *run, enum exec_room room)
     if (room == EXEC_AGENT_BUSY) {
         snprintf(detail, sizeof detail, "max_processes: %zu of its programs are running",
                  x->max_processes);
-        exec_refuse(run, "the agent is busy, try again later", detail);
+        dgm_exec_refuse(run, "the agent is busy, try again later", detail);
         return;
     }
     snprintf(detail, sizeof detail,
              "max_processes_per_principal: %zu of its programs are running for this caller",
              x->max_processes_per_principal);
-    exec_refuse(
+    dgm_exec_refuse(
         run,
         "too many tasks of yours are running on this agent: wait for one to end, or cancel one",
         detail);
@@ -371,6 +296,10 @@ static void exec_start(void *agent, dgm_run *run)
     struct exec *x = agent;
     struct exec_share *share;
     dgm_err err = {0};
+    if (x->pool) {
+        dgm_exec_worker_start(x, run);
+        return;
+    }
     if (x->input == EXEC_TEXT && reject_files(run))
         return;
     enum exec_room room = dgm_exec_share_enter(x, run->input, &share);
@@ -394,14 +323,12 @@ static void exec_start(void *agent, dgm_run *run)
                           &err)) {
         dgm_exec_share_leave(x, share);
         free(j);
-        exec_refuse(run, "the agent could not be started", err.msg);
+        dgm_exec_refuse(run, "the agent could not be started", err.msg);
         return;
     }
     j->scratch = dgm_arena_new();
     dgm_buf_init(&j->error_tail, SIZE_MAX);
-    /* ids of messages that have none: other ones in every run */
-    j->mint.seed[0] = dgm_hash(1, run->input->task_id.p, run->input->task_id.n);
-    j->mint.seed[1] = uv_hrtime() ^ (uint64_t)dgm_process_pid(j->process) << 40;
+    dgm_exec_events_init(&j->events, run, (uint64_t)dgm_process_pid(j->process) << 40);
     run->agent_data = j;
     dgm_timer_init(run->loop, &j->timeout, on_timeout, j);
     dgm_timer_init(run->loop, &j->room, on_room, j);
@@ -412,9 +339,40 @@ static void exec_start(void *agent, dgm_run *run)
 static void exec_cancel(void *agent, dgm_run *run)
 {
     struct job *j = run->agent_data;
-    (void)agent;
+    if (((struct exec *)agent)->pool) {
+        dgm_exec_worker_cancel(run);
+        return;
+    }
     dgm_process_kill(j->process);
     dgm_process_resume(j->process); /* what it still has to say before it goes */
+}
+
+static bool exec_message(void *agent, dgm_run *run, const dgm_message *message,
+                         const dgm_json *metadata)
+{
+    (void)metadata;
+    return ((struct exec *)agent)->pool && dgm_exec_worker_message(run, message);
+}
+
+static void exec_prepare(void *agent, dgm_loops *loops)
+{
+    struct exec *x = agent;
+    if (x->pool)
+        dgm_worker_pool_prepare(x->pool, loops);
+}
+
+static void exec_retire(void *agent, bool wait)
+{
+    struct exec *x = agent;
+    if (x->pool)
+        dgm_worker_pool_retire(x->pool, wait);
+}
+
+/* A program of its own per message has no way to know how far the one before it came. */
+static bool exec_resumes(void *agent)
+{
+    const struct exec *x = agent;
+    return x->pool && x->max_attempts > 1;
 }
 
 static const dgm_inner inner = {
@@ -422,6 +380,10 @@ static const dgm_inner inner = {
     .close = dgm_exec_close,
     .start = exec_start,
     .cancel = exec_cancel,
+    .message = exec_message,
+    .prepare = exec_prepare,
+    .retire = exec_retire,
+    .resumes = exec_resumes,
     .lacks_final_text = true,
 };
 DGM_SHAPED_OPEN(open_shaped, inner)
@@ -430,6 +392,7 @@ const dgm_backend dgm_backend_exec = {
     .type = "exec",
     .settings = dgm_exec_settings,
     .about = "any program: the message on its stdin, events or text from its stdout",
+    .can_resume = true, /* in mode: worker */
     .foreign = true,
     .wants_history = true,
     .reply = DGM_REPLY_TASK,

@@ -1,11 +1,33 @@
 /* backend/exec/exec_text.c - what goes to a program and what comes back. Pure. */
 #include "backend/exec/exec_int.h"
 #include "base/limits.h"
+#include "model/calls.h"
 #include "model/form.h"
 #include "model/stamp.h"
 #include "wire/a2a/a2a.h"
 
 /* ---- in -------------------------------------------------------------------------------------------------- */
+
+static void put_task(const dgm_run_input *in, dgm_buf *out)
+{
+    dgm_writer w = {.out = out, .format = DGM_FORMAT_A2A_10};
+    if (in->task)
+        dgm_shape_write(&w, &dgm_form_task, in->task);
+    else
+        dgm_buf_add_lit(out, "null");
+}
+
+/* Without the bracket that closes the list. */
+static void put_messages(dgm_messages messages, dgm_buf *out)
+{
+    dgm_writer w = {.out = out, .format = DGM_FORMAT_A2A_10};
+    dgm_buf_add_char(out, '[');
+    for (size_t i = 0; i < messages.n; i++) {
+        if (i > 0)
+            dgm_buf_add_char(out, ',');
+        dgm_shape_write(&w, &dgm_form_message, &messages.at[i]);
+    }
+}
 
 static void put_json(const dgm_run_input *in, dgm_str key, dgm_buf *out)
 {
@@ -13,16 +35,9 @@ static void put_json(const dgm_run_input *in, dgm_str key, dgm_buf *out)
     dgm_buf_add_lit(out, "{\"message\":");
     dgm_shape_write(&w, &dgm_form_message, in->message);
     dgm_buf_add_lit(out, ",\"task\":");
-    if (in->task)
-        dgm_shape_write(&w, &dgm_form_task, in->task);
-    else
-        dgm_buf_add_lit(out, "null");
-    dgm_buf_add_lit(out, ",\"history\":[");
-    for (size_t i = 0; i < in->history.n; i++) {
-        if (i > 0)
-            dgm_buf_add_char(out, ',');
-        dgm_shape_write(&w, &dgm_form_message, &in->history.at[i]);
-    }
+    put_task(in, out);
+    dgm_buf_add_lit(out, ",\"history\":");
+    put_messages(in->history, out);
     dgm_buf_add_lit(out, "],\"metadata\":");
     dgm_json_put(out, in->metadata);
     dgm_buf_add_lit(out, ",\"taskId\":");
@@ -42,6 +57,56 @@ static void put_json(const dgm_run_input *in, dgm_str key, dgm_buf *out)
         dgm_json_put_str(out, in->accepted_output_modes.at[i]);
     }
     dgm_buf_add_lit(out, "]}\n");
+}
+
+/* The results of the caller's tools: those of all parts of the message. */
+static void put_tool_results(const dgm_message *m, dgm_buf *out)
+{
+    size_t i, n;
+    yyjson_val *item;
+    bool is_first = true;
+    if (!dgm_message_has(m, DGM_RESULTS))
+        return;
+    dgm_buf_add_lit(out, ",\"toolResults\":[");
+    for (size_t p = 0; p < m->parts.n; p++) {
+        yyjson_val *list = m->parts.at[p].kind == DGM_PART_DATA
+                               ? dgm_json_get(m->parts.at[p].data, DGM_STR(DGM_DATA_RESULTS))
+                               : NULL;
+        if (!yyjson_is_arr(list))
+            continue;
+        yyjson_arr_foreach (list, i, n, item) {
+            if (!is_first)
+                dgm_buf_add_char(out, ',');
+            is_first = false;
+            dgm_json_put(out, item);
+        }
+    }
+    dgm_buf_add_char(out, ']');
+}
+
+void dgm_exec_put_run(const dgm_run *run, dgm_strs accepted, dgm_str journal, dgm_buf *out)
+{
+    const dgm_run_input *in = run->input;
+    dgm_writer w = {.out = out, .format = DGM_FORMAT_A2A_10};
+    dgm_buf_add_lit(out, ",\"message\":");
+    dgm_shape_write(&w, &dgm_form_message, in->message);
+    dgm_buf_add_lit(out, ",\"history\":");
+    put_messages(in->history, out);
+    dgm_buf_add_lit(out, "],\"accepted\":");
+    put_messages(in->accepted, out);
+    for (size_t i = 0; i < accepted.n; i++) {
+        if (i > 0 || in->accepted.n)
+            dgm_buf_add_char(out, ',');
+        dgm_buf_add_str(out, accepted.at[i]);
+    }
+    dgm_buf_add_lit(out, "],\"currentTask\":");
+    put_task(in, out);
+    dgm_buf_add_lit(out, ",\"journal\":");
+    if (journal.p)
+        dgm_json_put_str(out, journal);
+    else
+        dgm_buf_add_lit(out, "null");
+    put_tool_results(in->message, out);
 }
 
 void dgm_exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out)
@@ -104,11 +169,16 @@ dgm_code dgm_exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_s
                              dgm_event *ret_event, dgm_err *err)
 {
     yyjson_val *v;
+    dgm_code rc = dgm_json_read(a, line, DGM_MAX_RECORD_BYTES, "record_bytes", &v, err);
+    return rc ? rc : dgm_exec_read_event_value(a, mint, now_ms, v, ret_event, err);
+}
+
+dgm_code dgm_exec_read_event_value(dgm_arena *a, dgm_mint *mint, int64_t now_ms, yyjson_val *v,
+                                   dgm_event *ret_event, dgm_err *err)
+{
     dgm_frame frame;
     dgm_code rc;
     dgm_reader r = {.arena = a, .mint = mint, .drop_unknown = true, .err = err};
-    if ((rc = dgm_json_read(a, line, DGM_MAX_RECORD_BYTES, "record_bytes", &v, err)))
-        return rc;
     if (!yyjson_is_obj(v))
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "expected an object, got %s",
                         dgm_json_type(v));

@@ -96,6 +96,7 @@ const dgm_backend dgm_backend_graph_server = {
     .settings = dgm_gserver_settings,
     .about = "a graph on a LangGraph server (`langgraph dev`, LangGraph Platform)",
     .can_resume = true,
+    .has_threads = true,
     .foreign = true,
     .reply = DGM_REPLY_TASK,
     .card = gserver_card,

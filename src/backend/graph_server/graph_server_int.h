@@ -64,7 +64,7 @@ struct gserver_note {
     dgm_str run;  /* its id there; empty: not known */
     dgm_str turn; /* the turn that it serves: see gserver_job.turn */
     bool is_v2;
-    int64_t since; /* v2: the number of the last event before the run */
+    const dgm_json *resume; /* the answers to questions that it was started with; NULL: none */
 };
 
 struct gserver_job {
@@ -81,6 +81,8 @@ struct gserver_job {
     dgm_str turn;       /* names this message in the metadata of its run: the same after a restart */
     struct gserver_note note;
     bool is_v2; /* of the run that is followed */
+    /* of the context: how many threads it had before this one; v2: the number of the last event of the thread */
+    int64_t thread_number, since;
 
     dgm_graph_turn graph_turn;
     dgm_graph_plan plan;
@@ -122,8 +124,8 @@ void dgm_gserver_cancel(void *agent, dgm_run *run);
 
 /* ---- requests (graph_server_request.c) ------------------------------------------------------------------------------------ */
 
-/* A UUID that is the same for the same tenant, principal, agent and context, and no other. */
-dgm_str dgm_gserver_thread_id(dgm_arena *a, const dgm_run_input *in);
+/* A UUID that is the same for the same tenant, principal, agent, context and number, and no other. */
+dgm_str dgm_gserver_thread_id(dgm_arena *a, const dgm_run_input *in, int64_t number);
 /* 32 hex digits for this message of this task. */
 dgm_str dgm_gserver_turn_id(dgm_arena *a, const dgm_run_input *in);
 /* Starts the request of a step. Returns NULL, or why it cannot be written. */

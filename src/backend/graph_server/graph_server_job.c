@@ -48,10 +48,22 @@ static void job_drop_calls(struct gserver_job *j)
     dgm_timer_stop(&j->quiet);
 }
 
+static void job_remember_context(struct gserver_job *j)
+{
+    dgm_str text = dgm_arena_printf(j->arena, "{\"thread\":%lld,\"since\":%lld}", (long long)j->thread_number,
+                                    (long long)j->since);
+    if (j->run->ops->remember)
+        j->run->ops->remember(j->run, DGM_RUN_CONTEXT, text, NULL, NULL);
+}
+
 static void job_finish(struct gserver_job *j, const char *error)
 {
     dgm_run *run = j->run;
     job_drop_calls(j);
+    if (j->is_v2 && j->frames.last_seq > j->since && !run->canceled) {
+        j->since = j->frames.last_seq; /* the next turn need not read the events of this one */
+        job_remember_context(j);
+    }
     j->step = GSERVER_ENDED;
     dgm_loop_off_stop(run->loop, &j->stop);
     j->n_closing = 3;
@@ -124,6 +136,16 @@ static void job_on_stored(void *arg, dgm_code code)
         dgm_run_note(j->run, "the id of the run on the server could not be stored");
 }
 
+static void job_remember(struct gserver_job *j)
+{
+    j->note.turn = j->turn;
+    j->note.is_v2 = j->is_v2;
+    j->note.resume = j->plan.resume;
+    if (j->run->ops->remember && !j->is_canceling)
+        j->run->ops->remember(j->run, DGM_RUN_TASK, dgm_gserver_write_note(j->arena, &j->note),
+                              job_on_stored, j);
+}
+
 static void job_cancel_remote(struct gserver_job *j);
 
 /* The server has created our run. False: the job has gone on with something else. */
@@ -132,12 +154,8 @@ static bool job_learn_run(struct gserver_job *j, dgm_str id)
     if (!id.n || id.n > DGM_MAX_ID_BYTES || dgm_str_eq(id, j->note.run))
         return true;
     j->note.run = dgm_arena_dup(j->arena, id);
-    j->note.turn = j->turn;
-    j->note.is_v2 = j->is_v2;
     j->frames.run_id = j->note.run;
-    if (j->run->ops->remember && !j->is_canceling)
-        j->run->ops->remember(j->run, DGM_RUN_TASK, dgm_gserver_write_note(j->arena, &j->note),
-                              job_on_stored, j);
+    job_remember(j);
     if (!j->is_canceling)
         return true;
     job_cancel_remote(j);
@@ -412,6 +430,10 @@ static void job_send_plan(struct gserver_job *j, const dgm_json *thread)
     }
     /* Protocol v2 takes the input of a thread that waits for an answer as that answer. */
     j->is_v2 = job_may_use_v2(j) && !(is_interrupted && j->plan.kind != DGM_GRAPH_RESUME);
+    if (!j->run->input->is_resumed && !j->n_resent)
+        job_emit(j, &(dgm_event){.kind = DGM_EVENT_STATUS,
+                                 .status = &(dgm_status_update){.status = {.state = DGM_STATE_WORKING}}});
+    job_remember(j);
     job_step(j, GSERVER_SEND);
 }
 
@@ -432,20 +454,25 @@ static void job_plan(struct gserver_job *j, const dgm_json *thread)
 {
     const dgm_run_input *in = j->run->input;
     int keys = atomic_load(&j->agent->keys);
+    const dgm_json *tools = dgm_graph_tools(in->message, in->metadata);
     j->graph_turn = (dgm_graph_turn){.message = in->message,
                                      .task = in->task,
-                                     .metadata = in->metadata,
+                                     .metadata = dgm_run_metadata(j->arena, in),
                                      .task_id = in->task_id,
                                      .context_id = in->context_id,
                                      .keys = job_keys(j),
                                      .is_v10 = j->agent->set.a2a_dialect == 1};
     j->plan = dgm_graph_plan_turn(j->arena, &j->graph_turn);
+    if (j->note.resume) { /* of a run that goes on, the question is not the status of the task any more */
+        j->plan.kind = DGM_GRAPH_RESUME;
+        j->plan.resume = j->note.resume;
+    }
     j->frames.message_id = j->plan.human_id;
     dgm_graph_options o = {.task_id = in->task_id,
                            .context_id = in->context_id,
                            .message = in->message,
                            .task = in->task,
-                           .tools = dgm_graph_tools(in->message, in->metadata),
+                           .tools = tools,
                            .has_messages = !(keys & GSERVER_KNOWN) || (keys & GSERVER_HAS_MESSAGES),
                            .is_rerun = in->is_resumed};
     dgm_mint_seed(&o.mint, j->turn);
@@ -772,8 +799,8 @@ static void job_on_quiet(void *arg)
     if (j->step != GSERVER_FOLLOW || j->probe)
         return;
     j->quiet_ms = j->quiet_ms * 2 < GSERVER_QUIET_MAX_MS ? j->quiet_ms * 2 : GSERVER_QUIET_MAX_MS;
-    if (!j->frames.is_started && j->note.since > 0) { /* the server counts from 1 again: it was restarted */
-        j->note.since = 0;
+    if (!j->frames.is_started && j->since > 0) { /* the server counts from 1 again: it was restarted */
+        j->since = 0;
         job_drop_calls(j);
         job_step(j, GSERVER_FOLLOW);
         return;
@@ -788,6 +815,7 @@ static void job_on_quiet(void *arg)
 
 static void job_begin(struct gserver_job *j)
 {
+    j->thread = dgm_gserver_thread_id(j->arena, j->run->input, j->thread_number);
     if (atomic_load(&j->agent->keys_until) > dgm_loop_unix_ms()) {
         job_step(j, GSERVER_THREAD);
     } else if (dgm_gserver_is_uuid(j->agent->set.assistant)) {
@@ -798,13 +826,39 @@ static void job_begin(struct gserver_job *j)
     }
 }
 
+/* The note of the context: {"thread": number, "since": number}. A conversation that the thread cannot have starts the next one. */
+static void job_on_context(void *arg, dgm_str text)
+{
+    struct gserver_job *j = arg;
+    yyjson_val *note = NULL;
+    if (text.n &&
+        !dgm_json_read(j->arena, dgm_arena_dup(j->arena, text), DGM_MAX_NOTE_BYTES, "note_bytes", &note, NULL)) {
+        (void)dgm_json_int(dgm_json_get(note, DGM_STR("thread")), &j->thread_number);
+        (void)dgm_json_int(dgm_json_get(note, DGM_STR("since")), &j->since);
+    }
+    if (dgm_graph_has_transcript(j->run->input->message) && !j->note.turn.n) {
+        j->thread_number++;
+        j->since = 0;
+        job_remember_context(j);
+    }
+    job_begin(j);
+}
+
+static void job_recall_context(struct gserver_job *j)
+{
+    if (j->run->ops->recall)
+        j->run->ops->recall(j->run, DGM_RUN_CONTEXT, job_on_context, j);
+    else
+        job_on_context(j, (dgm_str){0});
+}
+
 static void job_on_note(void *arg, dgm_str text)
 {
     struct gserver_job *j = arg;
     struct gserver_note note = dgm_gserver_read_note(j->arena, text);
     if (dgm_str_eq(note.turn, j->turn))
         j->note = note;
-    job_begin(j);
+    job_recall_context(j);
 }
 
 void dgm_gserver_start(void *agent, dgm_run *run)
@@ -816,7 +870,6 @@ void dgm_gserver_start(void *agent, dgm_run *run)
     j->agent = agent;
     j->wait_ms = GSERVER_WAIT_MIN_MS;
     j->quiet_ms = GSERVER_QUIET_MIN_MS;
-    j->thread = dgm_gserver_thread_id(a, run->input);
     j->turn = dgm_gserver_turn_id(a, run->input);
     dgm_buf_init(&j->answer, DGM_MAX_OBJECT_BYTES);
     dgm_gserver_frames_init(&j->frames, job_on_graph_event, j);
@@ -830,5 +883,5 @@ void dgm_gserver_start(void *agent, dgm_run *run)
     if (run->input->is_resumed && run->ops->recall)
         run->ops->recall(run, DGM_RUN_TASK, job_on_note, j);
     else
-        job_begin(j);
+        job_recall_context(j);
 }

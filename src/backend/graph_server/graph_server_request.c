@@ -23,10 +23,14 @@ static void digest_of(const dgm_str *fields, size_t n, unsigned char *ret_digest
     dgm_buf_done(&b);
 }
 
-dgm_str dgm_gserver_thread_id(dgm_arena *a, const dgm_run_input *in)
+dgm_str dgm_gserver_thread_id(dgm_arena *a, const dgm_run_input *in, int64_t number)
 {
-    const dgm_str fields[] = {DGM_STR("dragoman thread"), in->tenant, in->principal, in->agent,
-                              in->context_id};
+    const dgm_str fields[] = {DGM_STR("dragoman thread"),
+                              in->tenant,
+                              in->principal,
+                              in->agent,
+                              in->context_id,
+                              dgm_arena_printf(a, "%lld", (long long)number)};
     unsigned char d[SHA256_DIGEST_LENGTH];
     digest_of(fields, sizeof fields / sizeof *fields, d);
     d[6] = (unsigned char)((d[6] & 0x0f) | 0x80); /* version 8: made by a rule of our own */
@@ -158,7 +162,7 @@ static void put_events(const struct gserver_job *j, dgm_buf *b)
     const struct gserver_frames *f = &j->frames;
     int64_t since = f->gap_seq > 0       ? f->gap_seq - 1
                     : f->first_seq > 0 ? f->first_seq - 1
-                                       : j->note.since;
+                                       : j->since;
     dgm_buf_add_lit(b, "{\"channels\":[\"values\",\"messages\",\"custom\",\"updates\",\"lifecycle\","
                        "\"input\"]");
     if (since > 0)
@@ -353,12 +357,15 @@ dgm_str dgm_gserver_write_note(dgm_arena *a, const struct gserver_note *note)
 {
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_NOTE_BYTES);
-    dgm_buf_printf(&b, "{\"v2\":%s,\"since\":%lld", note->is_v2 ? "true" : "false",
-                   (long long)note->since);
+    dgm_buf_printf(&b, "{\"v2\":%s", note->is_v2 ? "true" : "false");
     put_member(&b, "run", note->run);
     put_member(&b, "turn", note->turn);
+    if (note->resume) {
+        dgm_buf_add_lit(&b, ",\"resume\":");
+        dgm_json_put(&b, note->resume);
+    }
     dgm_buf_add_char(&b, '}');
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_str text = b.over ? (dgm_str){0} : dgm_arena_dup(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return text;
 }
@@ -373,6 +380,6 @@ struct gserver_note dgm_gserver_read_note(dgm_arena *a, dgm_str text)
     note.run = dgm_json_str_member(v, "run");
     note.turn = dgm_json_str_member(v, "turn");
     note.is_v2 = yyjson_is_true(dgm_json_get(v, DGM_STR("v2")));
-    dgm_json_int(dgm_json_get(v, DGM_STR("since")), &note.since);
+    note.resume = dgm_json_non_null(v, "resume");
     return note;
 }

@@ -8,6 +8,7 @@
 #include "backend/langgraph/graph_int.h"
 #include "base/limits.h"
 #include "json/build.h"
+#include "json/shape.h"
 #include "model/fold.h"
 
 /* The name of AG-UI's CUSTOM event, and of the AI SDK's data part, for values without `a2a`. */
@@ -78,7 +79,7 @@ static void emit_chunk(dgm_graph_out *o, struct graph_artifact *x, dgm_part *par
     if (part->kind == DGM_PART_RAW && (append || !last)) {
         dgm_json_build b = dgm_json_build_start(o->scratch);
         dgm_json_build_object(&b, NULL);
-        dgm_json_build_int(&b, "chunk", x->chunks);
+        dgm_json_build_int(&b, DGM_PART_CHUNK, x->chunks);
         dgm_json_build_close(&b);
         part->metadata = dgm_json_build_end(&b);
     }
@@ -87,6 +88,17 @@ static void emit_chunk(dgm_graph_out *o, struct graph_artifact *x, dgm_part *par
     dgm_graph_emit_artifact(o, &artifact, append, last);
     if (last && !append)
         remember_artifact(o, &artifact);
+}
+
+/* Some graphs cut the base64 of a whole file into pieces: characters that are not a group of four wait for the next one. */
+static dgm_str whole_groups(dgm_graph_out *o, struct graph_artifact *x, dgm_str text, bool last)
+{
+    text = dgm_arena_printf(o->scratch, "%.*s%.*s", (int)x->n_carried, x->carried, DGM_P(text));
+    size_t rest = last || memchr(text.p, '=', text.n) ? 0 : text.n % 4;
+    text.n -= rest;
+    memcpy(x->carried, text.p + text.n, rest);
+    x->n_carried = rest;
+    return text;
 }
 
 static bool read_part(dgm_graph_out *o, const dgm_json *a2a, dgm_str kind, dgm_part *ret)
@@ -130,6 +142,11 @@ static void on_artifact(dgm_graph_out *o, const dgm_json *a2a)
         x->chunks = 0; /* it starts again */
     if (!x && !(x = open_artifact(o, kind, name)))
         return;
+    if (part.kind == DGM_PART_RAW &&
+        !dgm_base64_normalise(o->scratch, whole_groups(o, x, part.content, last), &part.content)) {
+        dgm_graph_note(o, "the content of the file \"%.*s\" is not base64: ignored", DGM_P(name));
+        return;
+    }
     emit_chunk(o, x, &part, append, last);
 }
 
@@ -161,6 +178,7 @@ static void on_emitted_message(dgm_graph_out *o, const dgm_json *message)
     o->emitted = dgm_message_copy(o->arena, &m);
     o->has_emitted = true;
     dgm_graph_emit_message(o, &m);
+    o->emitted_is_past = false;
     dgm_graph_forget_text(o);
 }
 

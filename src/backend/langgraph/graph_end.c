@@ -111,6 +111,10 @@ static void ask_for_calls(dgm_graph_out *o, const dgm_json *calls)
 static dgm_str interrupt_text(dgm_arena *a, const dgm_json *value)
 {
     static const char *const members[] = {"prompt", "message", "question", "text"};
+    dgm_part part = {.kind = DGM_PART_DATA, .data = value};
+    dgm_message asked = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
+    if (value && dgm_part_is_asked(&part))
+        return dgm_message_as_shown(a, &asked)->parts.at[0].content;
     if (yyjson_is_str(graph_val(value)))
         return dgm_json_str(value);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
@@ -133,7 +137,7 @@ static const dgm_json *pending_data(dgm_graph_out *o, const dgm_json *interrupts
     size_t i, n;
     dgm_json_build b = dgm_json_build_start(o->scratch);
     dgm_json_build_object(&b, NULL);
-    dgm_json_build_array(&b, GRAPH_DATA_INTERRUPTS);
+    dgm_json_build_array(&b, DGM_DATA_INTERRUPTS);
     yyjson_arr_foreach (graph_val(interrupts), i, n, it) {
         dgm_json_build_object(&b, NULL);
         dgm_json_build_str(&b, "id", dgm_json_str_member(it, "id"));
@@ -277,7 +281,10 @@ void dgm_graph_out_finish(dgm_graph_out *o)
         return;
     o->is_ended = true;
     bool failed = o->state == DGM_STATE_FAILED || o->state == DGM_STATE_REJECTED;
-    if (o->has_final && o->state == DGM_STATE_COMPLETED && !dgm_graph_knows(o, m.message_id)) {
+    bool is_emitted = o->has_emitted && dgm_str_eq(o->emitted.message_id, m.message_id);
+    if (is_emitted && !o->emitted_is_past) { /* moves it to the history */
+        dgm_graph_emit_status(o, DGM_STATE_WORKING, NULL, NULL);
+    } else if (o->has_final && o->state == DGM_STATE_COMPLETED && !dgm_graph_knows(o, m.message_id)) {
         dgm_message copy = m;
         dgm_graph_emit_internal(o, (dgm_internal){.kind = DGM_INTERNAL_MESSAGE, .message = &copy});
     }
@@ -295,6 +302,8 @@ const dgm_json *dgm_graph_result_of_state(dgm_arena *a, const dgm_json *state, d
     yyjson_val *all = dgm_json_get(values, DGM_STR("messages")), *m;
     yyjson_val *interrupts = dgm_json_get(state, DGM_STR("interrupts"));
     size_t i, n, first = yyjson_arr_size(all);
+    if (!since.n && first && dgm_graph_role_of(yyjson_arr_get_last(all)) == DGM_GRAPH_AI)
+        first--; /* a run without a message of its own: its answer is the last one */
     yyjson_arr_foreach (all, i, n, m) {
         if (since.n && dgm_str_eq(dgm_json_str_member(m, "id"), since))
             first = i + 1;

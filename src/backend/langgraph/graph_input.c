@@ -7,6 +7,7 @@
 #include "backend/langgraph/graph_int.h"
 #include "base/limits.h"
 #include "json/build.h"
+#include "model/approval.h"
 #include "model/calls.h"
 #include "model/conversation.h"
 #include "model/names.h"
@@ -180,8 +181,7 @@ const dgm_json *dgm_graph_pending(const dgm_task *task)
 {
     const dgm_message *m = task && dgm_state_is_interrupted(task->status.state) ? task->status.message : NULL;
     for (size_t i = 0; m && i < m->parts.n; i++) {
-        if (m->parts.at[i].kind == DGM_PART_DATA &&
-            yyjson_is_arr(dgm_json_get(m->parts.at[i].data, DGM_STR(GRAPH_DATA_INTERRUPTS))))
+        if (dgm_part_interrupts(&m->parts.at[i]))
             return m->parts.at[i].data;
     }
     return NULL;
@@ -279,7 +279,7 @@ static dgm_str explain_answers(dgm_arena *a, const dgm_json *interrupts)
 static void plan_answer(dgm_arena *a, const dgm_graph_turn *t, const dgm_json *pending,
                         const dgm_message *m, dgm_graph_plan *plan)
 {
-    const dgm_json *interrupts = dgm_json_get(pending, DGM_STR(GRAPH_DATA_INTERRUPTS));
+    const dgm_json *interrupts = dgm_json_get(pending, DGM_STR(DGM_DATA_INTERRUPTS));
     size_t count = yyjson_arr_size(graph_val(interrupts));
     plan->kind = DGM_GRAPH_RESUME;
     if (!count) {

@@ -14,7 +14,6 @@
 #include "model/reconcile.h"
 
 #define GRAPH_DELTA_NAME "Stream Delta"
-#define GRAPH_DATA_INTERRUPTS "interrupts"
 #define GRAPH_DATA_NEXT "next"
 
 static inline yyjson_val *graph_val(const dgm_json *v) /* yyjson's readers do not say const */
@@ -70,6 +69,8 @@ struct graph_artifact {
     dgm_str kind, name, id;
     bool is_open;
     unsigned chunks;
+    char carried[4]; /* characters of base64 that wait for the next chunk */
+    size_t n_carried;
 };
 
 struct dgm_graph_out {
@@ -95,7 +96,7 @@ struct dgm_graph_out {
     struct graph_artifact *artifacts;
     size_t n_artifacts, n_ids;
     dgm_message emitted; /* the last complete message of emit_message; no parts: none */
-    bool has_emitted;
+    bool has_emitted, emitted_is_past; /* past: another status followed it */
     /* graph_end.c: of the last status */
     dgm_task_state state;
     dgm_message final;

@@ -75,6 +75,10 @@ typedef struct dgm_graph_options {
 dgm_graph_out *dgm_graph_out_new(const dgm_graph_options *options, dgm_graph_sink sink);
 void dgm_graph_out_free(dgm_graph_out *o); /* NULL is allowed */
 
+/* The state of the graph has `messages`, or not: known when its worker is. */
+void dgm_graph_out_set_messages(dgm_graph_out *o, bool has_messages);
+void dgm_graph_out_set_tools(dgm_graph_out *o, const dgm_json *tools);
+
 /* An `event` of the worker. */
 void dgm_graph_out_event(dgm_graph_out *o, dgm_str type, const dgm_json *ns, const dgm_json *data);
 /* The worker was lost, and the run starts again: what is open restarts. */

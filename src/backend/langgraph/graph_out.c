@@ -31,6 +31,7 @@ void dgm_graph_emit_status(dgm_graph_out *o, dgm_task_state state, dgm_message *
                            .status = {.state = state, .message = message},
                            .metadata = metadata};
     dgm_graph_emit(o, (dgm_event){.kind = DGM_EVENT_STATUS, .status = &u});
+    o->emitted_is_past = true;
 }
 
 void dgm_graph_emit_artifact(dgm_graph_out *o, const dgm_artifact *artifact, bool append, bool last)
@@ -91,11 +92,11 @@ const dgm_json *dgm_graph_clean(dgm_graph_out *o, const dgm_json *metadata)
 
 /* ---- new and free ---------------------------------------------------------------------------------------------------------- */
 
-static void copy_tool_names(dgm_graph_out *o, const dgm_json *tools)
+void dgm_graph_out_set_tools(dgm_graph_out *o, const dgm_json *tools)
 {
     yyjson_val *tool;
     size_t i, n;
-    o->tools.at = dgm_new_n(o->arena, dgm_str, yyjson_arr_size(graph_val(tools)));
+    o->tools = (dgm_strs){dgm_new_n(o->arena, dgm_str, yyjson_arr_size(graph_val(tools))), 0};
     yyjson_arr_foreach (graph_val(tools), i, n, tool)
         o->tools.at[o->tools.n++] = dgm_arena_dup(o->arena, dgm_json_str_member(tool, "name"));
 }
@@ -132,7 +133,7 @@ dgm_graph_out *dgm_graph_out_new(const dgm_graph_options *options, dgm_graph_sin
     o->restarts_text = options->is_rerun;
     o->mint = options->mint;
     o->state = DGM_STATE_COMPLETED;
-    copy_tool_names(o, options->tools);
+    dgm_graph_out_set_tools(o, options->tools);
     if (options->message)
         dgm_graph_add_known(o, options->message->message_id);
     for (size_t i = 0; options->task && i < options->task->history.n; i++)
@@ -151,6 +152,11 @@ void dgm_graph_out_free(dgm_graph_out *o)
     dgm_graph_stream_free(o);
     dgm_arena_free(o->scratch);
     dgm_arena_free(o->arena); /* o is in it */
+}
+
+void dgm_graph_out_set_messages(dgm_graph_out *o, bool has_messages)
+{
+    o->has_messages = has_messages;
 }
 
 /* ---- events ----------------------------------------------------------------------------------------------------------------- */

@@ -338,15 +338,18 @@ void dgm_graph_drop_text(dgm_graph_out *o)
 {
     o->answer = o->current = NULL;
     o->restarts_text = true;
-    for (struct graph_call *c = o->calls; c; c = c->next) {
-        c->is_done = c->is_shown = true;
-        dgm_buf_done(&c->text);
-        dgm_buf_done(&c->held);
-        dgm_buf_done(&c->held_reasoning);
-    }
+    for (struct graph_call *c = o->calls; c; c = c->next)
+        call_free(c);
+    o->calls = NULL; /* the same ids may come again */
+    o->n_calls = 0;
     o->held_bytes = 0;
-    for (struct graph_tool *t = o->tool_calls; t; t = t->next)
-        t->is_started = true; /* the model writes its calls again, with other ids */
+    for (struct graph_tool *t = o->tool_calls; t; t = t->next) {
+        if (!t->is_started)
+            dgm_buf_done(&t->arguments);
+        t->call = NULL;
+        t->id = t->is_started ? t->id : (dgm_str){0};
+        t->is_started = true; /* the model writes its calls again */
+    }
 }
 
 /* ---- `messages` ---------------------------------------------------------------------------------------------------------------- */

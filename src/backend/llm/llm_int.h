@@ -139,6 +139,3 @@ void dgm_llm_tool_start(struct llm_job *j, const dgm_llm_tool_run *run);
 void dgm_llm_tool_answer(struct llm_job *j, const dgm_llm_answer *answer);
 void dgm_llm_tool_stop(struct llm_job *j, dgm_str call_id);
 void dgm_llm_tools_stop(struct llm_job *j); /* all of them, and listings */
-
-/* "00-...": names the task as the trace and the call as the span. */
-dgm_str dgm_llm_traceparent(dgm_arena *a, dgm_str task_id, dgm_str call_id);

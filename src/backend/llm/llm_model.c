@@ -13,7 +13,6 @@
 #include "canon/events_to_records.h"
 #include "model/fold.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
 #define MOCK_FULL_MS 5 /* how soon the scripted model checks again whether the log has room */
@@ -306,23 +305,6 @@ static void mock_start(struct llm_model_call *c, dgm_str body)
 
 /* ---- the request ------------------------------------------------------------------------------------------------------ */
 
-dgm_str dgm_llm_traceparent(dgm_arena *a, dgm_str task_id, dgm_str call_id)
-{
-    char trace[33];
-    size_t n = 0;
-    for (size_t i = 0; i < task_id.n && n < 32; i++) { /* the hex digits of a UUID */
-        if (isxdigit((unsigned char)task_id.p[i]))
-            trace[n++] = (char)tolower((unsigned char)task_id.p[i]);
-    }
-    if (n < 32)
-        snprintf(trace, sizeof trace, "%016llx%016llx",
-                 (unsigned long long)dgm_hash(1, task_id.p, task_id.n),
-                 (unsigned long long)dgm_hash(2, task_id.p, task_id.n) | 1);
-    trace[32] = 0;
-    return dgm_arena_printf(a, "00-%s-%016llx-01", trace,
-                            (unsigned long long)dgm_hash(3, call_id.p, call_id.n) | 1);
-}
-
 static void remote_start(struct llm_model_call *c, dgm_str body)
 {
     dgm_remote_request request = {
@@ -436,7 +418,7 @@ void dgm_llm_model_start(struct llm_job *j, const dgm_llm_model *m)
     c->attempt = m->attempt;
     c->without = atomic_load(&c->upstream->without);
     c->retry_after_ms = -1;
-    c->traceparent = dgm_llm_traceparent(a, j->run->input->task_id, m->id);
+    c->traceparent = dgm_run_traceparent(a, j->run->input->task_id, m->id);
     c->handler = (dgm_model_handler){.on_text = model_on_text,
                                      .on_reasoning = model_on_reasoning,
                                      .on_call = model_on_call,

@@ -353,7 +353,7 @@ static void own_start(struct llm_tool_call *c, const dgm_llm_tool_run *run)
                             .arguments = run->arguments,
                             .run = r->input,
                             .traceparent =
-                                dgm_llm_traceparent(c->arena, r->input->task_id, run->call_id)};
+                                dgm_run_traceparent(c->arena, r->input->task_id, run->call_id)};
     c->own = dgm_tool_start(c->setting->tool, &input, r->loop, (dgm_tool_handler){own_on_done, c});
 }
 

@@ -8,15 +8,12 @@
 #include "lib/agent/agent_int.h"
 #include "store/store.h"
 
-#include <errno.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define PAGE 100
 #define MAX_RESUMABLE 10000 /* tasks whose first event after the restart is remembered */
-#define DRAIN_S 10
 
 /* ---- the log -------------------------------------------------------------------------------------------------- */
 
@@ -25,6 +22,13 @@ static void log_on_line(void *user, dgm_str line)
     const dgm_agent_loop *loop = user;
     if (loop->on_log)
         loop->on_log(loop->log_user, line);
+}
+
+static void log_on_agent_line(void *user, dgm_str agent, bool is_fault, dgm_str line)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    (void)is_fault;
+    log_on_line(user, dgm_arena_printf(a, "agent %.*s: %.*s", DGM_P(agent), DGM_P(line)));
 }
 
 static void log_on_warning(void *user, dgm_str task_id, const char *rule, const dgm_err *what)
@@ -44,8 +48,10 @@ static void log_on_fault(void *user, dgm_str agent, dgm_str task_id, const dgm_r
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)agent;
-    log_on_line(user, dgm_arena_printf(a, "task %.*s: the agent failed: %.*s %.*s", DGM_P(task_id),
-                                       DGM_P(fault->what), DGM_P(fault->detail)));
+    log_on_line(user, dgm_arena_printf(a, "task %.*s: the agent failed: %.*s%s%.*s%s%.*s",
+                                       DGM_P(task_id), DGM_P(fault->what),
+                                       fault->detail.n ? ": " : "", DGM_P(fault->detail),
+                                       fault->output.n ? "\n" : "", DGM_P(fault->output)));
 }
 
 static void log_on_trim_failed(void *user, const dgm_err *why)
@@ -119,6 +125,7 @@ static dgm_code loop_open(dgm_agent_loop *loop, const dgm_config *c, dgm_err *er
                                     .on_fault = log_on_fault,
                                     .on_trim_failed = log_on_trim_failed,
                                     .on_mcp_log = log_on_line,
+                                    .on_agent_log = log_on_agent_line,
                                     .user = loop};
     dgm_code rc;
     if ((rc = dgm_engine_open(&loop->engine, c, &observer, err)) ||
@@ -168,11 +175,6 @@ dgm_code dgm_agent_loop_new(const dgm_agent_loop_options *options, dgm_agent_loo
     return rc;
 }
 
-static void loop_on_drained(void *arg)
-{
-    sem_post(arg);
-}
-
 static void loop_end_streams(void *arg)
 {
     struct agent_wait *w = arg;
@@ -183,19 +185,11 @@ static void loop_end_streams(void *arg)
 
 void dgm_agent_loop_free(dgm_agent_loop *loop)
 {
-    struct timespec until;
-    sem_t drained;
     if (!loop)
         return;
-    sem_init(&drained, 0, 0);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += DRAIN_S;
-    dgm_core_drain(loop->engine.core, 0, loop_on_drained, &drained);
-    while (sem_timedwait(&drained, &until) != 0 && errno == EINTR)
-        continue;
+    dgm_engine_suspend(&loop->engine);
     wait_for(&(struct agent_wait){.loop = loop}, loop_end_streams, NULL);
     loop_close(loop);
-    sem_destroy(&drained);
 }
 
 /* ---- cancel ----------------------------------------------------------------------------------------------------- */

@@ -135,13 +135,15 @@ static void submit(dgm_store *base, dgm_job *job)
         [DGM_JOB_FIND_CALL] = memory_find_call,
         [DGM_JOB_GET_NOTE] = dgm_memory_get_note,
         [DGM_JOB_TRIM] = dgm_memory_trim,
+        [DGM_JOB_CHECKPOINTS] = dgm_memory_read_checkpoints,
+        [DGM_JOB_CHANGE] = dgm_memory_change_checkpoints,
         [DGM_JOB_PUT_NOTE] = dgm_memory_put_note,
     };
     struct memory_store *s = (struct memory_store *)base;
     dgm_job *pair = job->pair;
     pthread_mutex_lock(&s->lock);
     work[job->kind](s, job);
-    if (job->kind != DGM_JOB_APPEND && job->kind != DGM_JOB_TRIM && job->kind != DGM_JOB_PUT_NOTE)
+    if (!dgm_job_is_write(job))
         s->stats.reads++;
     pthread_mutex_unlock(&s->lock);
     dgm_loop_post(job->loop, dgm_job_on_answers, job);
@@ -158,6 +160,7 @@ static dgm_code open_memory(const char *rest, dgm_store **ret_store, dgm_err *er
     s->base.driver = &dgm_store_memory;
     s->last_ended = &s->first_ended;
     s->last_note = &s->first_note;
+    s->last_thread = &s->first_thread;
     pthread_mutex_init(&s->lock, NULL);
     *ret_store = &s->base;
     return DGM_OK;

@@ -127,6 +127,7 @@ void dgm_memory_delete_all(struct memory_store *s)
         }
     }
     dgm_memory_drop_all_notes(s);
+    dgm_memory_drop_all_threads(s);
     dgm_table_done(&s->callers);
     dgm_table_done(&s->tasks);
     dgm_table_done(&s->contexts);
@@ -210,4 +211,5 @@ void dgm_memory_trim(struct memory_store *s, dgm_job *job)
     drop_expired(s, BY_CONTEXT, now);
     drop_expired(s, BY_NONE, now);
     dgm_memory_drop_expired_notes(s);
+    dgm_memory_drop_old_threads(s, job->trim.keep.tasks_before_ms);
 }

@@ -7,6 +7,7 @@
  *   memory_drop.c  forgetting: what ended first, what is old
  *   memory_list.c  pages of tasks
  *   memory_note.c  notes
+ *   memory_checkpoint.c  checkpoints of graphs
  *
  * Everything that is kept is one block, its texts behind it, one after the other: most tasks have little,
  * and there are many. Seqs fit into 32 bits (dgm_append_check).
@@ -93,13 +94,15 @@ struct taken {
 struct memory_store {
     dgm_store base;
     pthread_mutex_t lock;
-    dgm_table tasks, contexts, callers, asked, notes;
+    dgm_table tasks, contexts, callers, asked, notes, threads;
     dgm_table taken[N_TAKEN_KEYS];
-    struct task *first_ended, **last_ended; /* in the order they ended */
-    struct note *first_note, **last_note;   /* in the order they were put */
-    size_t bytes, note_bytes;               /* of records, folded Tasks and calls; of notes */
-    uint64_t order;                         /* of the newest caller's id or call */
-    struct evp_md_ctx_st *sha256;           /* for dgm_content_digest */
+    struct task *first_ended, **last_ended;     /* in the order they ended */
+    struct note *first_note, **last_note;       /* in the order they were put */
+    struct thread *first_thread, **last_thread; /* of graphs, in the order of their last changes */
+    size_t thread_bytes;
+    size_t bytes, note_bytes;     /* of records, folded Tasks and calls; of notes */
+    uint64_t order;               /* of the newest caller's id or call */
+    struct evp_md_ctx_st *sha256; /* for dgm_content_digest */
     dgm_store_stats stats;
 };
 
@@ -209,6 +212,8 @@ void dgm_memory_get_context(struct memory_store *s, dgm_job *job);
 void dgm_memory_list_unfinished(struct memory_store *s, dgm_job *job);
 void dgm_memory_put_note(struct memory_store *s, dgm_job *job);
 void dgm_memory_get_note(struct memory_store *s, dgm_job *job);
+void dgm_memory_read_checkpoints(struct memory_store *s, dgm_job *job);
+void dgm_memory_change_checkpoints(struct memory_store *s, dgm_job *job);
 
 /* ---- memory_keep.c, memory_drop.c ------------------------------------------------------------------------- */
 
@@ -224,3 +229,8 @@ void dgm_memory_delete_all(struct memory_store *s);
 
 void dgm_memory_drop_expired_notes(struct memory_store *s);
 void dgm_memory_drop_all_notes(struct memory_store *s);
+
+/* ---- memory_checkpoint.c -------------------------------------------------------------------------------------- */
+
+void dgm_memory_drop_old_threads(struct memory_store *s, int64_t before_ms);
+void dgm_memory_drop_all_threads(struct memory_store *s);

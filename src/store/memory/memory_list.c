@@ -4,34 +4,27 @@
 
 #include <stdlib.h>
 
-static int compare(dgm_str a, dgm_str b) /* as SQLite compares text */
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n ? memcmp(a.p, b.p, n) : 0;
-    return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 static int newest_first(const struct task *a, int64_t status_ms, dgm_str id)
 {
     if (a->status_ms != status_ms)
         return a->status_ms > status_ms ? -1 : 1;
-    return -compare(task_id(a), id);
+    return -dgm_str_order(task_id(a), id);
 }
 
 static int created_last_first(const struct task *a, const struct task *b)
 {
     if (a->created_ms != b->created_ms)
         return a->created_ms > b->created_ms ? -1 : 1;
-    return -compare(task_id(a), task_id(b)); /* ids of tasks ascend */
+    return -dgm_str_order(task_id(a), task_id(b)); /* ids of tasks ascend */
 }
 
 static int by_owner(const struct task *a, dgm_owner owner, dgm_str id)
 {
     dgm_owner of_a = task_owner(a);
-    int order = compare(of_a.tenant, owner.tenant);
+    int order = dgm_str_order(of_a.tenant, owner.tenant);
     if (order == 0)
-        order = compare(of_a.principal, owner.principal);
-    return order ? order : compare(task_id(a), id);
+        order = dgm_str_order(of_a.principal, owner.principal);
+    return order ? order : dgm_str_order(task_id(a), id);
 }
 
 static bool matches(const struct task *t, const dgm_list_query *q)

@@ -4,8 +4,8 @@
  * The writer commits when it is free, and what arrived meanwhile is the next commit: no timer, and the
  * slower the disk, the larger the batch. Readers have connections of their own and see the last commit.
  *
- * Jobs about one task are in one lane, in the order they were called. A read starts when the appends
- * before it in its lane are done; an answer is posted when all before it in its lane are. Lanes are
+ * Jobs about one task, or one thread of a graph, are in one lane, in the order they were called. A read starts when the
+ * writes before it in its lane are done; an answer is posted when all before it in its lane are. Lanes are
  * shared by hash: two tasks in one lane wait for each other now and then, and nothing else happens.
  *
  *   call ─► lane ─┬─► writer's queue ──► commit ──┐
@@ -40,8 +40,8 @@ struct queue {
 
 struct lane {
     dgm_job *first, *last; /* by lane_next */
-    size_t n_appends;      /* not done */
-    size_t n_waiting;      /* reads, for appends before them */
+    size_t n_writes;       /* not done */
+    size_t n_waiting;      /* reads, for writes before them */
 };
 
 struct sqlite_store;
@@ -102,7 +102,8 @@ static dgm_job *pop(struct queue *q)
 
 static bool is_list(const dgm_job *job)
 {
-    return job->kind == DGM_JOB_LIST || job->kind == DGM_JOB_UNFINISHED;
+    return job->kind == DGM_JOB_LIST || job->kind == DGM_JOB_UNFINISHED ||
+           (job->kind == DGM_JOB_CHECKPOINTS && !job->checkpoints.query.thread.n);
 }
 
 /* Answers on their way: one chain per loop, posted together. */
@@ -153,7 +154,7 @@ static void is_done(struct sqlite_store *s, dgm_job *job, struct answers *a)
 {
     struct lane *lane = &s->lanes[job->hash % N_LANES];
     job->done = true;
-    if (job->kind > DGM_JOB_TURNS) { /* it is in no lane */
+    if (!dgm_job_has_lane(job)) {
         add_answer(s, a, job);
         return;
     }
@@ -162,7 +163,7 @@ static void is_done(struct sqlite_store *s, dgm_job *job, struct answers *a)
         add_answer(s, a, job);
     }
     for (; job && lane->n_waiting; job = job->lane_next) {
-        if (job->kind == DGM_JOB_APPEND && !job->done)
+        if (dgm_job_is_write(job) && !job->done)
             return;
         if (job->waiting) {
             job->waiting = false;
@@ -183,7 +184,7 @@ static void fail_batch(dgm_job *chain, dgm_code code, const dgm_err *err)
     }
 }
 
-/* Appends and notes: the first ones of the queue, up to one commit's worth. */
+/* Appends, notes and changes of checkpoints: the first ones of the queue, up to one commit's worth. */
 static void write_batch(struct sqlite_store *s)
 {
     size_t n = 0, bytes = 0;
@@ -218,13 +219,12 @@ static void write_batch(struct sqlite_store *s)
     s->stats.commit_ns += took;
     for (dgm_job *job = chain, *next; job; job = next) {
         next = job->next;
-        if (job->kind == DGM_JOB_APPEND) {
-            s->lanes[job->hash % N_LANES].n_appends--;
-            if (!job->code) {
-                s->stats.appends++;
-                s->stats.records += job->append.batch.n_records;
-                s->stats.bytes += job->append.bytes;
-            }
+        if (dgm_job_has_lane(job))
+            s->lanes[job->hash % N_LANES].n_writes--;
+        if (job->kind == DGM_JOB_APPEND && !job->code) {
+            s->stats.appends++;
+            s->stats.records += job->append.batch.n_records;
+            s->stats.bytes += job->append.bytes;
         }
         is_done(s, job, &a);
     }
@@ -365,20 +365,30 @@ static void sqlite_refuse(struct sqlite_store *s, dgm_job *job, const struct que
     post(s, &a);
 }
 
-static bool is_write(const dgm_job *job)
+/* A change of several threads is in the lane of one of them. */
+static uint64_t thread_lane(const dgm_job *job)
 {
-    return job->kind == DGM_JOB_APPEND || job->kind == DGM_JOB_PUT_NOTE ||
-           job->kind == DGM_JOB_TRIM;
+    if (job->kind == DGM_JOB_CHECKPOINTS) {
+        dgm_str key[] = {job->checkpoints.agent, job->checkpoints.query.thread};
+        return dgm_hash_texts(2, key, 2);
+    }
+    const dgm_checkpoint_change *c = &job->change.change;
+    dgm_str thread = c->kind == DGM_CHECKPOINT_COPY ? c->to : c->row.thread;
+    dgm_str key[] = {job->change.agent, c->names.n ? c->names.at[0] : thread};
+    return dgm_hash_texts(2, key, 2);
 }
 
 /* Before the lock. */
 static void prepare(dgm_job *job)
 {
     job->held = job->kind == DGM_JOB_APPEND     ? job->append.bytes
+                : job->kind == DGM_JOB_CHANGE   ? job->change.bytes
                 : job->kind == DGM_JOB_PUT_NOTE ? job->note.text.n
                                                 : 0;
-    if (job->kind <= DGM_JOB_TURNS) {
-        const dgm_task_row *row = is_write(job) ? &job->append.batch.row : NULL;
+    if (job->kind == DGM_JOB_CHECKPOINTS || job->kind == DGM_JOB_CHANGE) {
+        job->hash = thread_lane(job);
+    } else if (job->kind <= DGM_JOB_TURNS) {
+        const dgm_task_row *row = dgm_job_is_write(job) ? &job->append.batch.row : NULL;
         const dgm_owner *owner = row ? &row->owner : &job->task.owner;
         dgm_str key[] = {owner->tenant, owner->principal, row ? row->id : job->task.task_id};
         job->hash = dgm_hash_texts(1, key, 3);
@@ -388,13 +398,13 @@ static void prepare(dgm_job *job)
 /* Under the lock. */
 static void enqueue(struct sqlite_store *s, dgm_job *job)
 {
-    bool write = is_write(job);
+    bool write = dgm_job_is_write(job);
     struct queue *q = write ? &s->writes : is_list(job) ? &s->lists : &s->reads;
-    struct lane *lane = job->kind <= DGM_JOB_TURNS ? &s->lanes[job->hash % N_LANES] : NULL;
+    struct lane *lane = dgm_job_has_lane(job) ? &s->lanes[job->hash % N_LANES] : NULL;
     bool full = q->n + (q == &s->reads ? s->waiting : 0) >= DGM_MAX_STORE_QUEUE ||
                 q->bytes >= DGM_MAX_STORE_QUEUE_BYTES;
     s->pending++;
-    job->waiting = lane && !write && !full && lane->n_appends > 0;
+    job->waiting = lane && !write && !full && lane->n_writes > 0;
     if (lane) {
         *(lane->first ? &lane->last->lane_next : &lane->first) = job;
         lane->last = job;
@@ -403,7 +413,7 @@ static void enqueue(struct sqlite_store *s, dgm_job *job)
         sqlite_refuse(s, job, q);
     } else if (write) {
         if (lane)
-            lane->n_appends++;
+            lane->n_writes++;
         push(q, job);
         pthread_cond_signal(&s->to_write);
     } else if (job->waiting) {

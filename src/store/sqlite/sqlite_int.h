@@ -9,6 +9,7 @@
  *   sqlite_trim.c    what goes when it is old
  *   sqlite_read.c    every read, but of notes
  *   sqlite_note.c    notes: writing, reading
+ *   sqlite_checkpoint.c, sqlite_checkpoint_delete.c, sqlite_checkpoint_read.c   checkpoints of graphs
  *   sqlite_known.c   which message ids may have been taken, without a read
  *   sqlite_frame.c   records as the bytes of a log row
  *   admin.c          what `dragoman db` does, without a store
@@ -90,6 +91,62 @@
     X(NOTE_DELETE, "DELETE FROM notes WHERE tenant=?1 AND principal=?2 AND kind=?3 AND name=?4")                     \
     X(NOTES_EXPIRE, "DELETE FROM notes WHERE n IN (SELECT n FROM notes WHERE expires_ms>0"                           \
                     " AND expires_ms<=?1 ORDER BY expires_ms LIMIT ?2)")                                             \
+    /* checkpoints of graphs: threads, checkpoints, writes, and the values that are too large for their rows */      \
+    X(THREAD_FIND, "SELECT n,touched_ms FROM threads WHERE thread=?1 AND agent=?2")                                  \
+    X(THREAD_INSERT, "INSERT INTO threads(thread,agent,touched_ms) VALUES(?1,?2,?3)")                                \
+    X(THREAD_TOUCH, "UPDATE threads SET touched_ms=?2 WHERE n=?1")                                                   \
+    X(THREAD_OLD, "SELECT n FROM threads WHERE touched_ms<?1 ORDER BY touched_ms LIMIT 1")                           \
+    X(THREAD_DELETE, "DELETE FROM threads WHERE n=?1")                                                               \
+    X(CHECKPOINT_FIND, "SELECT n,size+meta_size,writes,writes_bytes,number,meta_number"                              \
+                       " FROM checkpoints WHERE thread=?1 AND ns=?2 AND id=?3")                                      \
+    X(CHECKPOINT_PUT,                                                                                                \
+      "INSERT INTO checkpoints(thread,ns,id,parent,run,type,size,number,body,meta_type,meta_size,"                   \
+      "meta_number,meta_body,is_stored,writes,writes_bytes)"                                                         \
+      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,0,0)"                                                  \
+      " ON CONFLICT(thread,ns,id) DO UPDATE SET parent=excluded.parent,run=excluded.run,"                            \
+      "type=excluded.type,size=excluded.size,number=excluded.number,body=excluded.body,"                             \
+      "meta_type=excluded.meta_type,meta_size=excluded.meta_size,"                                                   \
+      "meta_number=excluded.meta_number,meta_body=excluded.meta_body,is_stored=excluded.is_"                         \
+      "stored")                                                                                                      \
+    X(CHECKPOINT_COUNT, "UPDATE checkpoints SET writes=writes+?2,writes_bytes=writes_bytes+?3"                       \
+                        " WHERE n=?1")                                                                               \
+    X(CHECKPOINT_DELETE, "DELETE FROM checkpoints WHERE n=?1")                                                       \
+    X(CHECKPOINT_COPY,                                                                                               \
+      "INSERT INTO checkpoints(thread,ns,id,parent,run,type,size,number,body,meta_type,meta_size,"                   \
+      "meta_number,meta_body,is_stored,writes,writes_bytes)"                                                         \
+      " SELECT ?2,ns,id,parent,run,type,size,?3,body,meta_type,meta_size,?4,meta_body,is_stored,"                    \
+      "writes,writes_bytes FROM checkpoints WHERE n=?1")                                                             \
+    X(CHECKPOINTS_TO_COPY, "SELECT n,ns,id,number,meta_number FROM checkpoints WHERE thread=?1")                     \
+    X(CHECKPOINTS_OF, "SELECT n FROM checkpoints WHERE thread=?1 LIMIT ?2")                                          \
+    /* those that are not the latest of their namespace */                                                           \
+    X(CHECKPOINTS_OLD, "SELECT n FROM checkpoints c WHERE thread=?1 AND id<(SELECT max(id)"                          \
+                       " FROM checkpoints WHERE thread=?1 AND ns=c.ns AND is_stored=1) LIMIT ?2")                    \
+    X(CHECKPOINTS_OF_RUN, "SELECT c.n FROM checkpoints c JOIN threads t ON t.n=c.thread"                             \
+                          " WHERE c.run=?1 AND c.run<>'' AND t.agent=?3 LIMIT ?2")                                   \
+    X(WRITE_FIND, "SELECT size,number FROM checkpoint_writes WHERE checkpoint=?1 AND task=?2"                        \
+                  " AND idx=?3")                                                                                     \
+    X(WRITE_PUT,                                                                                                     \
+      "INSERT INTO checkpoint_writes(checkpoint,task,idx,channel,path,type,size,number,body)"                        \
+      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9) ON CONFLICT(checkpoint,task,idx) DO UPDATE SET"                           \
+      " channel=excluded.channel,path=excluded.path,type=excluded.type,size=excluded.size,"                          \
+      "number=excluded.number,body=excluded.body")                                                                   \
+    X(WRITES_DELETE, "DELETE FROM checkpoint_writes WHERE checkpoint=?1")                                            \
+    X(WRITES_TO_COPY, "SELECT n,number FROM checkpoint_writes WHERE checkpoint=?1")                                  \
+    X(WRITE_COPY,                                                                                                    \
+      "INSERT INTO checkpoint_writes(checkpoint,task,idx,channel,path,type,size,number,body)"                        \
+      " SELECT ?2,task,idx,channel,path,type,size,?3,body FROM checkpoint_writes WHERE n=?1")                        \
+    X(VALUE_LAST, "SELECT coalesce(max(at),0)>>8 FROM checkpoint_values")                                            \
+    X(PART_INSERT, "INSERT INTO checkpoint_values(at,bytes) VALUES(?1,?2)")                                          \
+    X(PARTS_DELETE, "DELETE FROM checkpoint_values WHERE at BETWEEN ?1<<8 AND (?1<<8)|255")                          \
+    X(PARTS_COPY, "INSERT INTO checkpoint_values(at,bytes) SELECT (?2<<8)|(at&255),bytes"                            \
+                  " FROM checkpoint_values WHERE at BETWEEN ?1<<8 AND (?1<<8)|255")                                  \
+    /* all values of a checkpoint and its writes */                                                                  \
+    X(VALUES_DELETE,                                                                                                 \
+      "DELETE FROM checkpoint_values WHERE at IN (SELECT v.at FROM"                                                  \
+      " (SELECT number FROM checkpoints WHERE n=?1 UNION ALL SELECT meta_number FROM checkpoints"                    \
+      " WHERE n=?1 UNION ALL SELECT number FROM checkpoint_writes WHERE checkpoint=?1) o"                            \
+      " CROSS JOIN checkpoint_values v ON v.at BETWEEN o.number<<8 AND (o.number<<8)|255"                            \
+      " WHERE o.number>0)")                                                                                          \
     /* the readers' */                                                                                               \
     X(TASK_GET,                                                                                                      \
       "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"                         \
@@ -122,6 +179,32 @@
       " AND (?4='' OR c.agent=?4) ORDER BY c.n DESC LIMIT 1")                                                        \
     X(NOTE_GET, "SELECT text,expires_ms FROM notes WHERE tenant=?1 AND principal=?2 AND kind=?3 "                    \
                 "AND name=?4")                                                                                       \
+    /* Checkpoints: ids from ?4 to before ?5; ?6, ?7, ?8: the last row of the page before. */                        \
+    X(CHECKPOINTS_IN_NS,                                                                                             \
+      "SELECT "                                                                                                      \
+      "t.thread,c.ns,c.id,c.parent,c.run,c.type,c.size,c.number,c.body,c.meta_type,c.meta_size,"                     \
+      "c.meta_number,c.meta_body,c.n,c.writes,c.writes_bytes"                                                        \
+      " FROM threads t JOIN checkpoints c ON c.thread=t.n WHERE t.thread=?2 AND t.agent=?1"                          \
+      " AND c.ns=?3 AND c.id>=?4 AND c.id<?5 AND c.is_stored=1 ORDER BY c.id DESC LIMIT ?9")                         \
+    X(CHECKPOINTS_IN_THREAD,                                                                                         \
+      "SELECT "                                                                                                      \
+      "t.thread,c.ns,c.id,c.parent,c.run,c.type,c.size,c.number,c.body,c.meta_type,c.meta_size,"                     \
+      "c.meta_number,c.meta_body,c.n,c.writes,c.writes_bytes"                                                        \
+      " FROM threads t JOIN checkpoints c ON c.thread=t.n WHERE t.thread=?2 AND t.agent=?1"                          \
+      " AND c.id>=?4 AND c.id<?5 AND (c.id<>?6 OR c.ns>?7) AND c.is_stored=1"                                        \
+      " ORDER BY c.id DESC,c.ns LIMIT ?9")                                                                           \
+    /* ?10: any namespace */                                                                                         \
+    X(CHECKPOINTS_ALL,                                                                                               \
+      "SELECT "                                                                                                      \
+      "t.thread,c.ns,c.id,c.parent,c.run,c.type,c.size,c.number,c.body,c.meta_type,c.meta_size,"                     \
+      "c.meta_number,c.meta_body,c.n,c.writes,c.writes_bytes"                                                        \
+      " FROM checkpoints c JOIN threads t ON t.n=c.thread WHERE t.agent=?1"                                          \
+      " AND (?10 OR c.ns=?3) AND c.id>=?4 AND c.id<?5 AND (c.id<>?6 OR (c.ns,t.thread)>(?7,?8))"                     \
+      " AND c.is_stored=1 ORDER BY c.id DESC,c.ns,t.thread LIMIT ?9")                                                \
+    X(WRITES_GET, "SELECT task,path,idx,channel,type,size,number,body FROM checkpoint_writes"                        \
+                  " WHERE checkpoint=?1 ORDER BY path,task,idx")                                                     \
+    X(PARTS_GET, "SELECT bytes FROM checkpoint_values WHERE at BETWEEN ?1<<8 AND (?1<<8)|255"                        \
+                 " ORDER BY at")                                                                                     \
     X(DEDUPE_GET,                                                                                                    \
       "SELECT r.digest,t.id,r.at,r.known_ms,t.context FROM turns r JOIN tasks t ON t.n=r.at>>32"                     \
       " WHERE r.message=?1 AND r.scope=?2 AND r.message<>'' AND t.tenant=?3 AND t.principal=?4"                      \
@@ -194,7 +277,7 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
 dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err);
 
 /* The version of the tables: how many migrations there are. */
-#define DGM_SCHEMA_VERSION 5
+#define DGM_SCHEMA_VERSION 6
 
 /* Makes or brings up to date what the file holds; it is of this version, and not newer. */
 int dgm_schema_migrate(dgm_conn *c, int version);
@@ -273,9 +356,10 @@ typedef struct dgm_sql_writer {
     dgm_conn conn;
     bool full; /* synchronous is FULL */
     dgm_buf row;
-    int wal_pages;    /* as the last commit left it */
-    int64_t last_n;   /* the last task's number; -1: ask */
-    dgm_known *known; /* the store's */
+    int wal_pages;      /* as the last commit left it */
+    int64_t last_n;     /* the last task's number; -1: ask */
+    int64_t last_value; /* the last number of a value of checkpoints; -1: ask */
+    dgm_known *known;   /* the store's */
     dgm_group *groups;
     uint32_t *slots; /* of groups, by hash; 0: free */
     size_t cap_groups, cap_slots;
@@ -295,6 +379,10 @@ bool dgm_sql_writer_trim(dgm_sql_writer *w, dgm_job *job);
 /* The notes of a chain: within a commit; or in a commit of their own, then they have its code. */
 int dgm_sql_put_notes(dgm_sql_writer *w, const dgm_job *chain);
 dgm_code dgm_sql_writer_notes(dgm_sql_writer *w, dgm_job *chain, dgm_err *err);
+/* One change: within a commit. What it refuses is in the job. */
+int dgm_sql_change_checkpoints(dgm_sql_writer *w, dgm_job *job);
+/* Deletes some checkpoints of the threads that were changed last before this; *ret_more: call it again. */
+int dgm_sql_trim_threads(dgm_sql_writer *w, int64_t before_ms, bool *ret_more);
 dgm_code dgm_sql_writer_probe(dgm_sql_writer *w, dgm_err *err); /* can it write? */
 dgm_code dgm_sql_writer_checkpoint(dgm_sql_writer *w, dgm_err *err);
 
@@ -312,3 +400,17 @@ static inline int dgm_sql_done(sqlite3_stmt *st) /* a statement without rows */
 
 void dgm_conn_read(dgm_conn *c, dgm_job *job);
 void dgm_conn_read_note(dgm_conn *c, dgm_job *job);
+void dgm_conn_read_checkpoints(dgm_conn *c, dgm_job *job);
+
+/* ---- sqlite_checkpoint.c, sqlite_checkpoint_delete.c ------------------------------------------------------------ */
+
+/* A value of a checkpoint is in its row if it is small, else in rows of checkpoint_values: number << 8 | part. */
+#define DGM_VALUE_INLINE_BYTES 1024
+#define DGM_VALUE_PART_BYTES ((size_t)1 << 20)
+
+/* *ret_n 0: there is none. */
+int dgm_sql_find_thread(dgm_sql_writer *w, dgm_str agent, dgm_str thread, int64_t *ret_n);
+int dgm_sql_delete_checkpoint(dgm_sql_writer *w, int64_t n);
+int dgm_sql_delete_threads(dgm_sql_writer *w, const dgm_job *job);
+int dgm_sql_delete_runs(dgm_sql_writer *w, const dgm_job *job);
+int dgm_sql_keep_latest(dgm_sql_writer *w, const dgm_job *job);

@@ -444,10 +444,12 @@ void dgm_conn_read(dgm_conn *c, dgm_job *job)
     case DGM_JOB_FIND_DEDUPE: find_dedupe(c, job); break;
     case DGM_JOB_FIND_CALL: sqlite_read_find_call(c, job); break;
     case DGM_JOB_GET_NOTE: dgm_conn_read_note(c, job); break;
+    case DGM_JOB_CHECKPOINTS: dgm_conn_read_checkpoints(c, job); break;
     case DGM_JOB_LIST: list(c, job); break;
     case DGM_JOB_CONTEXT: get_context(c, job); break;
     case DGM_JOB_UNFINISHED: list_unfinished(c, job); break;
     case DGM_JOB_APPEND:
+    case DGM_JOB_CHANGE:
     case DGM_JOB_PUT_NOTE:
     case DGM_JOB_TRIM: assert(!"a write on a reader"); break;
     }

@@ -95,6 +95,28 @@ static const struct migration {
      "DROP INDEX tasks_by_context;"
      "CREATE INDEX tasks_by_context ON tasks(context,tenant,principal,agent,created_ms);",
      NULL},
+    /* is_stored=0: only its writes are stored. number: of the value in checkpoint_values; 0: it is in the row. */
+    {"checkpoints of graphs",
+     "CREATE TABLE threads("
+     " n INTEGER PRIMARY KEY, thread TEXT NOT NULL, agent TEXT NOT NULL,"
+     " touched_ms INTEGER NOT NULL) STRICT;"
+     "CREATE UNIQUE INDEX threads_by_name ON threads(thread,agent);"
+     "CREATE INDEX threads_by_time ON threads(touched_ms);"
+     "CREATE TABLE checkpoints("
+     " n INTEGER PRIMARY KEY, thread INTEGER NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL,"
+     " is_stored INTEGER NOT NULL, writes INTEGER NOT NULL, writes_bytes INTEGER NOT NULL,"
+     " parent TEXT NOT NULL, run TEXT NOT NULL, type TEXT NOT NULL, size INTEGER NOT NULL,"
+     " number INTEGER NOT NULL, meta_type TEXT NOT NULL, meta_size INTEGER NOT NULL,"
+     " meta_number INTEGER NOT NULL, meta_body BLOB NOT NULL, body BLOB NOT NULL) STRICT;"
+     "CREATE UNIQUE INDEX checkpoints_by_id ON checkpoints(thread,ns,id);"
+     "CREATE INDEX checkpoints_by_run ON checkpoints(run) WHERE run<>'';"
+     "CREATE TABLE checkpoint_writes("
+     " n INTEGER PRIMARY KEY, checkpoint INTEGER NOT NULL, task TEXT NOT NULL,"
+     " idx INTEGER NOT NULL, channel TEXT NOT NULL, path TEXT NOT NULL, type TEXT NOT NULL,"
+     " size INTEGER NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL) STRICT;"
+     "CREATE UNIQUE INDEX checkpoint_writes_by_key ON checkpoint_writes(checkpoint,task,idx);"
+     "CREATE TABLE checkpoint_values(at INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;",
+     NULL},
 };
 #define N_MIGRATIONS DGM_SCHEMA_VERSION
 _Static_assert(sizeof migrations / sizeof *migrations == N_MIGRATIONS, "one per version");

@@ -1,5 +1,6 @@
 /*
- * store/sqlite/sqlite_trim.c - what goes when it is old: the first finished turns of a log, whole tasks, notes.
+ * store/sqlite/sqlite_trim.c - what goes when it is old: the first finished turns of a log, whole tasks, notes,
+ * threads of graphs.
  *
  * Tasks are walked by their number, up to the first that is too young: for turns those that have a log,
  * for tasks all. What was taken away is not met again, so each walk meets little but what it came for.
@@ -10,7 +11,7 @@
 #define STEP_TASKS 200
 #define STEP_NOTES 50
 
-enum stage { TURNS, TASKS, NOTES };
+enum stage { TURNS, TASKS, NOTES, THREADS };
 
 /* ---- turns ----------------------------------------------------------------------------------------- */
 
@@ -154,14 +155,21 @@ static int trim_notes(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
     return rc;
 }
 
-/* First the turns of all tasks, then the tasks, then notes; a step at a time. */
+/* ---- threads of graphs ----------------------------------------------------------------------------- */
+
+static int trim_threads(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
+{
+    return dgm_sql_trim_threads(w, job->trim.keep.tasks_before_ms, ret_more);
+}
+
+/* First the turns of all tasks, then the tasks, then notes, then threads of graphs; a step at a time. */
 static int trim_some(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
 {
     static int (*const stages[])(dgm_sql_writer *, dgm_job *, bool *) = {
-        [TURNS] = trim_turns, [TASKS] = trim_tasks, [NOTES] = trim_notes};
+        [TURNS] = trim_turns, [TASKS] = trim_tasks, [NOTES] = trim_notes, [THREADS] = trim_threads};
     bool more = false;
     int rc = stages[job->trim.stage](w, job, &more);
-    *ret_more = more || job->trim.stage < NOTES;
+    *ret_more = more || job->trim.stage < THREADS;
     if (!more) {
         job->trim.stage++;
         job->trim.from = 0;

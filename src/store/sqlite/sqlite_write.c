@@ -1,5 +1,5 @@
 /*
- * store/sqlite/sqlite_write.c - one batch of appends and notes, one commit.
+ * store/sqlite/sqlite_write.c - one batch of appends, notes and changes of checkpoints, one commit.
  *
  * Appends to one task in a batch become one group: one change of its row, one log row (more when it
  * grows large; a new one for every turn, so that turns can be trimmed by whole rows). The rows of all
@@ -12,7 +12,7 @@
  * synchronous=NORMAL writes and does not sync, which survives the death of this process and not that
  * of the machine. A checkpoint syncs the WAL before it touches the database, in both. The setting
  * belongs to the connection and takes effect at the next transaction: so one PRAGMA when it changes,
- * and a batch with a note, or with one append that wants a sync, is a FULL commit.
+ * and a batch with a note, a change of checkpoints, or one append that wants a sync, is a FULL commit.
  */
 #include "sqlite_int.h"
 
@@ -295,18 +295,29 @@ dgm_code dgm_sql_end(dgm_sql_writer *w, int rc, dgm_err *err)
         rc = dgm_conn_run(&w->conn, DGM_SQL_COMMIT);
     if (rc) {
         code = dgm_conn_fault(&w->conn, rc, false, err);
-        w->last_n = -1; /* numbers were given that are free again */
+        w->last_n = w->last_value = -1; /* numbers were given that are free again */
     }
     if (!sqlite3_get_autocommit(w->conn.db))
         dgm_conn_run(&w->conn, DGM_SQL_ROLLBACK);
     return code;
 }
 
-/* notes: of this chain; NULL: none. */
-static dgm_code commit(dgm_sql_writer *w, dgm_group *groups, size_t n, const dgm_job *notes,
-                       bool look, dgm_err *err)
+/* Changes of checkpoints, in the order of the calls. */
+static int change_all(dgm_sql_writer *w, dgm_job *chain)
 {
-    bool sync = notes != NULL;
+    int rc = SQLITE_OK;
+    for (dgm_job *job = chain; job && !rc; job = job->next) {
+        if (job->kind == DGM_JOB_CHANGE)
+            rc = dgm_sql_change_checkpoints(w, job);
+    }
+    return rc;
+}
+
+/* others: a chain whose notes and changes of checkpoints are in the commit; NULL: none. */
+static dgm_code commit(dgm_sql_writer *w, dgm_group *groups, size_t n, dgm_job *others, bool look,
+                       dgm_err *err)
+{
+    bool sync = others != NULL;
     size_t from = 0;
     for (size_t i = 0; i < n && !sync; i++) {
         for (const dgm_job *job = groups[i].first; job; job = job->group_next)
@@ -336,8 +347,10 @@ static dgm_code commit(dgm_sql_writer *w, dgm_group *groups, size_t n, const dgm
     }
     if (!rc)
         rc = put_part(w, groups + from, n - from);
-    if (!rc && notes)
-        rc = dgm_sql_put_notes(w, notes);
+    if (!rc && others)
+        rc = dgm_sql_put_notes(w, others);
+    if (!rc && others)
+        rc = change_all(w, others);
     return dgm_sql_end(w, rc, err);
 }
 
@@ -349,11 +362,28 @@ static void fail_group(dgm_group *g, dgm_code code, const dgm_err *err)
     }
 }
 
-static bool has_notes(const dgm_job *chain)
+static bool has_kind(const dgm_job *chain, dgm_job_kind kind)
 {
-    while (chain && chain->kind != DGM_JOB_PUT_NOTE)
+    while (chain && chain->kind != kind)
         chain = chain->next;
     return chain;
+}
+
+static void change_one_by_one(dgm_sql_writer *w, dgm_job *chain)
+{
+    for (dgm_job *job = chain; job; job = job->next) {
+        if (job->kind != DGM_JOB_CHANGE)
+            continue;
+        int rc = dgm_sql_begin(w, true);
+        if (!rc)
+            rc = dgm_sql_change_checkpoints(w, job);
+        dgm_err err = {0};
+        dgm_code code = dgm_sql_end(w, rc, &err);
+        if (code) {
+            job->code = code;
+            job->err = err;
+        }
+    }
 }
 
 /* The disk fails all alike. Something odd in one append must not fail the others: each for itself. */
@@ -369,10 +399,12 @@ static void write_one_by_one(dgm_sql_writer *w, dgm_job *chain, size_t n_groups,
             fail_group(&w->groups[i], one, &why);
     }
     dgm_err why = *err;
-    if (code == DGM_INTERNAL && has_notes(chain))
+    if (code == DGM_INTERNAL && has_kind(chain, DGM_JOB_PUT_NOTE))
         dgm_sql_writer_notes(w, chain, &why);
+    if (code == DGM_INTERNAL)
+        change_one_by_one(w, chain);
     for (dgm_job *job = chain; job && code != DGM_INTERNAL; job = job->next) {
-        if (job->kind != DGM_JOB_PUT_NOTE)
+        if (job->kind == DGM_JOB_APPEND)
             continue;
         job->code = code;
         job->err = *err;
@@ -382,8 +414,10 @@ static void write_one_by_one(dgm_sql_writer *w, dgm_job *chain, size_t n_groups,
 dgm_code dgm_sql_writer_write(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_err *err)
 {
     size_t n_groups = make_groups(w, chain, n);
-    const dgm_job *notes = has_notes(chain) ? chain : NULL;
-    dgm_code code = n_groups || notes ? commit(w, w->groups, n_groups, notes, false, err) : DGM_OK;
+    bool has_others = has_kind(chain, DGM_JOB_PUT_NOTE) || has_kind(chain, DGM_JOB_CHANGE);
+    dgm_job *others = has_others ? chain : NULL;
+    dgm_code code =
+        n_groups || others ? commit(w, w->groups, n_groups, others, false, err) : DGM_OK;
     if (code)
         write_one_by_one(w, chain, n_groups, code, err);
     return code == DGM_INTERNAL ? DGM_OK : code;
@@ -426,7 +460,8 @@ dgm_code dgm_sql_writer_open(const char *path, dgm_known *known, dgm_sql_writer 
                              dgm_err *err)
 {
     dgm_sql_writer *w = ret_writer;
-    *w = (dgm_sql_writer){.full = true, /* as SQLite has it */ .last_n = -1, .known = known};
+    *w = (dgm_sql_writer){
+        .full = true, /* as SQLite has it */ .last_n = -1, .last_value = -1, .known = known};
     dgm_code code = dgm_conn_open(path, DGM_CONN_WRITE, &w->conn, err);
     if (code)
         return code;

@@ -118,7 +118,12 @@ class Server:
             if self.process.poll() is not None or time.monotonic() > end:
                 self.kill()
                 raise Failure(f"{' '.join(self.command())}: does not listen "
-                              f"(status {self.process.returncode})\n" + "\n".join(self.log[-20:]))
+                              f"(status {self.process.returncode})\n" + "\n".join(self.end_of_log()))
+
+    def end_of_log(self):
+        """The last lines; all of a sanitizer's report: its start says what is wrong."""
+        report = [i for i, line in enumerate(self.log) if "ERROR: " in line and "Sanitizer" in line]
+        return self.log[max(report[0] - 5, 0):][:120] if report else self.log[-20:]
 
     @property
     def url(self):
