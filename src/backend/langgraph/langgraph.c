@@ -10,7 +10,6 @@
 #include "backend/langgraph/langgraph_int.h"
 #include "base/limits.h"
 #include "base/mint.h"
-#include "json/build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
