@@ -46,16 +46,16 @@ struct gserver_agent {
 enum gserver_step {
     GSERVER_RECALL,
     GSERVER_ASSISTANT, /* POST /assistants/search: the id of the graph's assistant */
-    GSERVER_SCHEMA, /* GET /assistants/{id}/schemas: what the state of the graph has */
-    GSERVER_THREAD, /* POST /threads */
-    GSERVER_FIND,   /* GET /threads/{id}/runs: was our run created? */
-    GSERVER_SEND,   /* the message: POST .../runs/stream or .../commands */
-    GSERVER_FOLLOW, /* the events of a run: GET .../runs/{id}/stream or POST .../stream/events */
-    GSERVER_CHECK,  /* GET .../runs/{id}: has it ended? */
-    GSERVER_STATE,  /* GET .../state */
-    GSERVER_SYNC,   /* POST .../state: messages that the graph sent as an outbox */
-    GSERVER_CANCEL, /* POST .../runs/{id}/cancel */
-    GSERVER_WAIT,   /* until the next request */
+    GSERVER_SCHEMA,    /* GET /assistants/{id}/schemas: what the state of the graph has */
+    GSERVER_THREAD,    /* POST /threads */
+    GSERVER_FIND,      /* GET /threads/{id}/runs: was our run created? */
+    GSERVER_SEND,      /* the message: POST .../runs/stream or .../commands */
+    GSERVER_FOLLOW,    /* the events of a run: GET .../runs/{id}/stream or POST .../stream/events */
+    GSERVER_CHECK,     /* GET .../runs/{id}: has it ended? */
+    GSERVER_STATE,     /* GET .../state */
+    GSERVER_SYNC,      /* POST .../state: messages that the graph sent as an outbox */
+    GSERVER_CANCEL,    /* POST .../runs/{id}/cancel */
+    GSERVER_WAIT,      /* until the next request */
     GSERVER_ENDED
 };
 
@@ -71,14 +71,14 @@ struct gserver_job {
     dgm_run *run;
     struct gserver_agent *agent;
     dgm_arena *arena;
-    enum gserver_step step, next; /* next: after GSERVER_WAIT */
+    enum gserver_step step, next;  /* next: after GSERVER_WAIT */
     dgm_remote_call *call, *probe; /* probe: GSERVER_CHECK while v2 events are followed */
     dgm_timer timer, limit, quiet; /* quiet: v2: no event for a while */
     dgm_loop_stop stop;
     unsigned n_closing; /* timers */
     dgm_str thread;     /* its UUID there */
     dgm_str assistant;  /* the UUID, if it is known */
-    dgm_str turn;       /* names this message in the metadata of its run: the same after a restart */
+    dgm_str turn; /* names this message in the metadata of its run: the same after a restart */
     struct gserver_note note;
     bool is_v2; /* of the run that is followed */
     /* of the context: how many threads it had before this one; v2: the number of the last event of the thread */
@@ -91,9 +91,9 @@ struct gserver_job {
     const char *emit_error; /* an event was refused: why */
 
     /* of the current call */
-    dgm_buf answer;     /* a JSON body */
-    bool is_over;       /* a frame has ended the run */
-    bool is_bad;        /* ... or cannot be read: `bad` */
+    dgm_buf answer; /* a JSON body */
+    bool is_over;   /* a frame has ended the run */
+    bool is_bad;    /* ... or cannot be read: `bad` */
     const char *bad;
     size_t n_frames;
     /* of the probe */

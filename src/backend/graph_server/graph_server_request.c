@@ -106,9 +106,10 @@ static void put_run(const struct gserver_job *j, dgm_buf *b)
         dgm_json_put(b, j->plan.kind == DGM_GRAPH_CONTINUE ? NULL : j->plan.input);
     }
     /* `messages-tuple` is what the server calls the stream mode `messages` of a graph */
-    dgm_buf_add_lit(b, ",\"stream_mode\":[\"values\",\"messages-tuple\",\"custom\",\"updates\"]"
-                       ",\"stream_subgraphs\":true,\"stream_resumable\":true,\"on_disconnect\":"
-                       "\"continue\",\"multitask_strategy\":\"enqueue\",\"if_not_exists\":\"create\"");
+    dgm_buf_add_lit(b,
+                    ",\"stream_mode\":[\"values\",\"messages-tuple\",\"custom\",\"updates\"]"
+                    ",\"stream_subgraphs\":true,\"stream_resumable\":true,\"on_disconnect\":"
+                    "\"continue\",\"multitask_strategy\":\"enqueue\",\"if_not_exists\":\"create\"");
     put_config(j, b);
     dgm_buf_add_char(b, '}');
 }
@@ -160,11 +161,12 @@ static void put_thread(const struct gserver_job *j, dgm_buf *b)
 static void put_events(const struct gserver_job *j, dgm_buf *b)
 {
     const struct gserver_frames *f = &j->frames;
-    int64_t since = f->gap_seq > 0       ? f->gap_seq - 1
+    int64_t since = f->gap_seq > 0     ? f->gap_seq - 1
                     : f->first_seq > 0 ? f->first_seq - 1
                                        : j->since;
-    dgm_buf_add_lit(b, "{\"channels\":[\"values\",\"messages\",\"custom\",\"updates\",\"lifecycle\","
-                       "\"input\"]");
+    dgm_buf_add_lit(b,
+                    "{\"channels\":[\"values\",\"messages\",\"custom\",\"updates\",\"lifecycle\","
+                    "\"input\"]");
     if (since > 0)
         dgm_buf_printf(b, ",\"since\":%lld", (long long)since);
     dgm_buf_add_char(b, '}');
@@ -184,7 +186,8 @@ static void put_segment(dgm_buf *b, dgm_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-        if ((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (c && strchr("-._~", c)))
+        if ((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+            (c && strchr("-._~", c)))
             dgm_buf_add_char(b, (char)c);
         else
             dgm_buf_printf(b, "%%%02X", c);
@@ -257,7 +260,7 @@ static void put_step(const struct gserver_job *j, enum gserver_step step, dgm_bu
     }
 }
 
-static void add_header(dgm_remote_request *q, const char *name, dgm_str value)
+static void request_add_header(dgm_remote_request *q, const char *name, dgm_str value)
 {
     q->headers[q->n_headers++] = (dgm_fetch_header){dgm_str_from(name), value};
 }
@@ -278,13 +281,13 @@ const char *dgm_gserver_request(struct gserver_job *j, enum gserver_step step,
     if (body.n) {
         q.method = "POST";
         q.body = dgm_buf_str(&body);
-        add_header(&q, "Content-Type", DGM_STR("application/json"));
+        request_add_header(&q, "Content-Type", DGM_STR("application/json"));
     }
-    add_header(&q, "Accept",
-               streams ? DGM_STR("text/event-stream, application/json")
-                       : DGM_STR("application/json"));
+    request_add_header(&q, "Accept",
+                       streams ? DGM_STR("text/event-stream, application/json")
+                               : DGM_STR("application/json"));
     if (step == GSERVER_FOLLOW && !j->is_v2)
-        add_header(&q, "Last-Event-ID", dgm_gserver_seen_cursor(&j->frames.seen));
+        request_add_header(&q, "Last-Event-ID", dgm_gserver_seen_cursor(&j->frames.seen));
     if (body.over || url.over)
         error = "the message is larger than the limit object_bytes";
     else
