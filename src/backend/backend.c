@@ -1,6 +1,7 @@
 /* backend/backend.c - the list of agent types, and what most of them need. */
 #include "backend/backend.h"
 #include "backend/backend_int.h"
+#include "json/build.h"
 #include "model/stamp.h"
 
 #include <ctype.h>
@@ -117,6 +118,19 @@ dgm_str dgm_run_traceparent(dgm_arena *a, dgm_str task_id, dgm_str call_id)
     trace[32] = 0;
     return dgm_arena_printf(a, "00-%s-%016llx-01", trace,
                             (unsigned long long)dgm_hash(3, call_id.p, call_id.n) | 1);
+}
+
+const dgm_json *dgm_run_metadata(dgm_arena *a, const dgm_run_input *in)
+{
+    const dgm_json *given = in->metadata;
+    dgm_json_build b = dgm_json_build_start(a);
+    dgm_json_build_object(&b, NULL);
+    if (yyjson_is_obj((yyjson_val *)(uintptr_t)given))
+        dgm_json_build_members_of(&b, given);
+    if (!dgm_json_get(given, DGM_STR("traceparent")))
+        dgm_json_build_str(&b, "traceparent", dgm_run_traceparent(a, in->task_id, in->task_id));
+    dgm_json_build_close(&b);
+    return dgm_json_build_end(&b);
 }
 
 void dgm_run_report(dgm_run *run, const dgm_run_fault *fault)

@@ -326,6 +326,8 @@ void dgm_run_has_read(dgm_run *run);
 void dgm_run_note(dgm_run *run, const char *fmt, ...) DGM_PRINTF(2, 3);
 /* "00-...": a W3C traceparent that names the task as the trace and the call as the span. */
 dgm_str dgm_run_traceparent(dgm_arena *a, dgm_str task_id, dgm_str call_id);
+/* The metadata of the request, with a traceparent if it has none; in the arena. */
+const dgm_json *dgm_run_metadata(dgm_arena *a, const dgm_run_input *in);
 /* Reports how the run went wrong: see dgm_run_ops.fault. */
 void dgm_run_report(dgm_run *run, const dgm_run_fault *fault);
 /* The text parts of the caller's message, one after the other; not the transcript. */

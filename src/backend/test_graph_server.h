@@ -21,14 +21,13 @@
           "'langgraph_checkpoint_ns':'chat:1'}]")
 #define UPDATES(id) FRAME(id, "updates", "{'chat':{'messages':[" AI("Hello world") "]}}")
 /* Several frames have the same id, as those of the development server. */
-#define ANSWER                                                                                     \
-    FRAME("1-0", "metadata", "{'run_id':'" RUN "','attempt':1}")                                   \
-    VALUES("2-0", HUMAN)                                                                           \
-    CHUNK("3-0", "Hel")                                                                            \
-    CHUNK("4-0", "lo") CHUNK("4-0", " ") CHUNK("4-0", "wor") CHUNK("5-0", "ld")                    \
-    FRAME("5-0", "custom", "{'a2a':{'type':'artifact','kind':'data','name':'d','data':{'n':1},"    \
-                           "'append':false,'is_last_chunk':true}}")                                \
-    UPDATES("6-0") VALUES("6-0", HUMAN "," AI("Hello world"))
+#define ARTIFACT                                                                                   \
+    "{'a2a':{'type':'artifact','kind':'data','name':'d','data':{'n':1},'append':false,"            \
+    "'is_last_chunk':true}}"
+#define ANSWER_START FRAME("1-0", "metadata", "{'run_id':'" RUN "'}") VALUES("2-0", HUMAN)
+#define ANSWER_TEXT CHUNK("3-0", "Hel") CHUNK("4-0", "lo") CHUNK("4-0", " ") CHUNK("4-0", "wor")
+#define ANSWER_REST CHUNK("5-0", "ld") FRAME("5-0", "custom", ARTIFACT) UPDATES("6-0")
+#define ANSWER ANSWER_START ANSWER_TEXT ANSWER_REST VALUES("6-0", HUMAN "," AI("Hello world"))
 
 #define NOT_FOUND                                                                                  \
     "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nConnection: "                     \
@@ -50,11 +49,26 @@ static inline const char *quoted(const char *text)
 
 static const char *assistants, *schemas, *thread, *succeeded, *state_done;
 
-#define ON_ASSISTANTS {assistants, 0, "POST /assistants/search"}
-#define ON_SCHEMAS {schemas, 0, "/schemas"}
-#define ON_THREAD {thread, 0, "POST /threads HTTP"}
-#define ON_CHECK {succeeded, 0, "/runs/" RUN " HTTP"}
-#define ON_STATE {state_done, 0, "/state HTTP"}
+#define ON_ASSISTANTS                                                                              \
+    {                                                                                              \
+        assistants, 0, "POST /assistants/search"                                                   \
+    }
+#define ON_SCHEMAS                                                                                 \
+    {                                                                                              \
+        schemas, 0, "/schemas"                                                                     \
+    }
+#define ON_THREAD                                                                                  \
+    {                                                                                              \
+        thread, 0, "POST /threads HTTP"                                                            \
+    }
+#define ON_CHECK                                                                                   \
+    {                                                                                              \
+        succeeded, 0, "/runs/" RUN " HTTP"                                                         \
+    }
+#define ON_STATE                                                                                   \
+    {                                                                                              \
+        state_done, 0, "/state HTTP"                                                               \
+    }
 #define ON_SEND "/runs/stream HTTP"
 #define ON_JOIN "/runs/" RUN "/stream HTTP"
 #define ON_CANCEL "/runs/" RUN "/cancel"
@@ -74,8 +88,8 @@ static inline void start_server(void)
     schemas = quoted(JSON_HEAD "{'state_schema':{'properties':{'messages':{}}}}");
     thread = quoted(JSON_HEAD "{'thread_id':'t','status':'idle','interrupts':{}}");
     succeeded = quoted(JSON_HEAD "{'run_id':'" RUN "','status':'success'}");
-    state_done = quoted(JSON_HEAD "{'values':{'messages':[" HUMAN "," AI(
-        "Hello world") "]},'next':[],'tasks':[]}");
+    state_done = quoted(JSON_HEAD "{'values':{'messages':[" HUMAN
+                                  "," AI("Hello world") "]},'next':[],'tasks':[]}");
 }
 
 static inline struct fake *open_agent(const char *more)

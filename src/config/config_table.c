@@ -420,8 +420,9 @@ static const dgm_config_shape a2a = {
 
 /* ---- agents -------------------------------------------------------------------------------------------------- */
 
-static const char *const agent_types[] = {"hello", "demo", "llm", "langgraph", "exec", "a2a", "http",
-                                          "langgraph-server", "tck", "bench", NULL};
+static const char *const agent_types[] = {"hello", "demo", "llm",  "langgraph",
+                                          "exec",  "a2a",  "http", "langgraph-server",
+                                          "tck",   "bench", NULL};
 
 #define HISTORY(member) offsetof(dgm_config_history, member)
 
@@ -508,8 +509,8 @@ static const dgm_config_row agent_rows[] = {
      .allowed_values =
          "Types: llm (a language model with tools), exec (run your own program), a2a (an agent "
          "of another server), http (a service that speaks AG-UI or an OpenAI API), langgraph (a "
-         "graph of LangGraph), langgraph-server (a graph on a LangGraph server), demo, hello; for "
-         "tests bench, tck"},
+         "graph of LangGraph), langgraph-server (a graph on a LangGraph server), demo, hello; "
+         "for tests bench, tck"},
     {"default", DGM_CONFIG_SWITCH, AGENT(is_default), .def = "false", .flags = LIVE,
      .about = "the agent at `/`. If no agent has it, the first is the default"},
     MANNER_ROWS(AGENT(manner)),

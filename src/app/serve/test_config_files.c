@@ -232,6 +232,11 @@ static void put_settings_of_http(dgm_buf *b)
     assert_true(dgm_config_put_settings_docs(b, DGM_STR("http")));
 }
 
+static void put_settings_of_langgraph_server(dgm_buf *b)
+{
+    assert_true(dgm_config_put_settings_docs(b, DGM_STR("langgraph-server")));
+}
+
 static void put_settings_of_llm(dgm_buf *b)
 {
     assert_true(dgm_config_put_settings_docs(b, DGM_STR("llm")));
@@ -251,6 +256,8 @@ static void the_guide_has_the_settings_of_the_types(void **state)
     check_section("docs/agents/llm.md", "<!-- settings of llm: ", put_settings_of_llm);
     check_section("docs/agents/langgraph.md",
                   "<!-- settings of langgraph: ", put_settings_of_langgraph);
+    check_section("docs/agents/langgraph-server.md", "<!-- settings of langgraph-server: ",
+                  put_settings_of_langgraph_server);
 }
 
 static void the_guide_has_the_routes(void **state)

@@ -18,8 +18,9 @@ const dgm_setting dgm_gserver_settings[] = {
     {"assistant", DGM_SETTING_STR, AT(assistant), .def = "agent",
      .about = "the name of the graph in the server's `langgraph.json`, or the id of an assistant"},
     {"protocol", DGM_SETTING_CHOICE, AT(protocol), .choices = "runs|v2", .def = "runs",
-     .about = "`runs`: the runs API, which every server has and which carries everything that a graph "
-              "emits; `v2`: Protocol v2 where the server offers it, else `runs`"},
+     .about =
+         "`runs`: the runs API, which every server has and which carries everything that a graph "
+         "emits; `v2`: Protocol v2 where the server offers it, else `runs`"},
     {"token_env", DGM_SETTING_STR, AT(remote.token_env), .def = "",
      .about = "the environment variable that has the API key"},
     {"token_header", DGM_SETTING_STR, AT(remote.token_header), .def = "X-Api-Key",
@@ -40,8 +41,9 @@ const dgm_setting dgm_gserver_settings[] = {
      .about = "seconds for which a lost connection to a run is tried again"},
     DGM_REMOTE_TIME_SETTINGS(struct gserver_settings, remote),
     {"retries", DGM_SETTING_INT, AT(remote.retries), .max = 10, .def = "3",
-     .about = "how often a request is repeated that was answered with 429 or 503 and a "
-              "`Retry-After` of 60 seconds at most, and how often a message whose run was not created"},
+     .about =
+         "how often a request is repeated that was answered with 429 or 503 and a "
+         "`Retry-After` of 60 seconds at most, and how often a message whose run was not created"},
     DGM_REMOTE_TLS_SETTINGS(struct gserver_settings, remote),
     {0},
 };
@@ -55,9 +57,8 @@ static void gserver_close(void *agent)
 static dgm_code gserver_open(const dgm_json *config, const dgm_agent_options *options,
                              void **ret_agent, dgm_err *err)
 {
-    struct gserver_settings s = {.remote = DGM_REMOTE_DEFAULTS,
-                                 .assistant = DGM_STR("agent"),
-                                 .reconnect_timeout = 60};
+    struct gserver_settings s = {
+        .remote = DGM_REMOTE_DEFAULTS, .assistant = DGM_STR("agent"), .reconnect_timeout = 60};
     dgm_code rc = dgm_settings_read(config, dgm_gserver_settings, &s, err);
     if (rc)
         return rc;
@@ -96,6 +97,7 @@ const dgm_backend dgm_backend_graph_server = {
     .settings = dgm_gserver_settings,
     .about = "a graph on a LangGraph server (`langgraph dev`, LangGraph Platform)",
     .can_resume = true,
+    .has_threads = true,
     .foreign = true,
     .reply = DGM_REPLY_TASK,
     .card = gserver_card,

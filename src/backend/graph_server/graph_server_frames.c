@@ -102,7 +102,8 @@ static const dgm_json *frames_flat(dgm_arena *a, const dgm_json *message)
     dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(v) + 2);
     if (dgm_str_is(type, "AIMessageChunk"))
         type = DGM_STR("ai");
-    else if (type.n > suffix.n && dgm_str_eq((dgm_str){type.p + type.n - suffix.n, suffix.n}, suffix))
+    else if (type.n > suffix.n &&
+             dgm_str_eq((dgm_str){type.p + type.n - suffix.n, suffix.n}, suffix))
         type = DGM_STR("other"); /* chunks of other roles are not part of an answer */
     yyjson_obj_foreach (v, i, n, key, value) {
         dgm_str name = dgm_json_str(key);
@@ -170,11 +171,10 @@ static dgm_code frames_message(struct gserver_frames *f, const dgm_json *data, d
     dgm_str src = dgm_json_str_member(metadata, "langgraph_checkpoint_ns");
     if (!src.n)
         src = dgm_json_str_member(metadata, "checkpoint_ns");
-    return dgm_gserver_frames_emit_message(f, frames_ns(f->scratch, graph_of_node(src)),
-                                           frames_flat(f->scratch, message),
-                                           dgm_json_str_member(metadata, "langgraph_node"),
-                                           dgm_json_get(metadata, DGM_STR("langgraph_step")), src,
-                                           err);
+    return dgm_gserver_frames_emit_message(
+        f, frames_ns(f->scratch, graph_of_node(src)), frames_flat(f->scratch, message),
+        dgm_json_str_member(metadata, "langgraph_node"),
+        dgm_json_get(metadata, DGM_STR("langgraph_step")), src, err);
 }
 
 dgm_code dgm_gserver_frames_emit_nodes(struct gserver_frames *f, const dgm_json *ns,
@@ -211,7 +211,8 @@ static dgm_code frames_updates(struct gserver_frames *f, dgm_str path, const dgm
             nodes[n++] = node;
         }
     }
-    return n ? dgm_gserver_frames_emit_nodes(f, frames_ns(f->scratch, path), nodes, n, err) : DGM_OK;
+    return n ? dgm_gserver_frames_emit_nodes(f, frames_ns(f->scratch, path), nodes, n, err)
+             : DGM_OK;
 }
 
 void dgm_gserver_frames_error(struct gserver_frames *f, const dgm_json *data)

@@ -11,9 +11,9 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
-#include "json/json.h"
 #include "model/reconcile.h"
 #include "wire/frames/frames.h"
+#include "json/json.h"
 
 /* ---- each frame once ------------------------------------------------------------------------------------------------------- */
 
@@ -33,8 +33,9 @@ struct gserver_seen {
     bool is_again; /* not the first connection */
     /* v2 */
     uint64_t *events; /* hashes, in order; malloc'ed */
-    size_t n_events, cap_events, next_event; /* next_event: the one that is expected to be repeated */
-    bool is_full;                            /* too many events: no longer recognised */
+    size_t n_events, cap_events,
+        next_event; /* next_event: the one that is expected to be repeated */
+    bool is_full;   /* too many events: no longer recognised */
 };
 
 void dgm_gserver_seen_init(struct gserver_seen *s);
@@ -49,7 +50,8 @@ dgm_str dgm_gserver_seen_cursor(const struct gserver_seen *s);
 
 /* ---- events ---------------------------------------------------------------------------------------------------------------- */
 
-#define GSERVER_MAX_OPEN 64        /* messages that stream at the same time (v2), in different namespaces */
+#define GSERVER_MAX_OPEN                                                                           \
+    64 /* messages that stream at the same time (v2), in different namespaces */
 #define GSERVER_MAX_INTERRUPTS 256 /* pending ones of a thread */
 
 /* A worker's event: type messages, custom or updates. ns: the path of the graph that it comes from, may be NULL. Both are valid
@@ -59,10 +61,10 @@ typedef dgm_code (*gserver_on_event)(void *arg, dgm_str type, const dgm_json *ns
 
 enum gserver_frame_end {
     GSERVER_GOES_ON,
-    GSERVER_STARTED,     /* v2: the first event of the run */
-    GSERVER_OVER,        /* v2: the last event of the run; runs: an error, or `end` */
-    GSERVER_GAP,         /* v2: events are no longer available; gap_seq: the first one that is */
-    GSERVER_OTHER_RUN    /* v2: another run has started */
+    GSERVER_STARTED,  /* v2: the first event of the run */
+    GSERVER_OVER,     /* v2: the last event of the run; runs: an error, or `end` */
+    GSERVER_GAP,      /* v2: events are no longer available; gap_seq: the first one that is */
+    GSERVER_OTHER_RUN /* v2: another run has started */
 };
 
 struct gserver_open_message; /* v2 */
@@ -78,7 +80,7 @@ struct gserver_frames {
     /* what is known about the state */
     dgm_buf values;   /* the last one of the graph itself; empty: none yet */
     bool is_complete; /* ... was the last frame: a run ends with its state */
-    bool has_old;   /* old_ids has those of the first state of the run */
+    bool has_old;     /* old_ids has those of the first state of the run */
     dgm_map old_ids;
     dgm_buf interrupts; /* objects {id, value}, separated by commas */
     dgm_map interrupt_ids;
@@ -101,7 +103,7 @@ dgm_code dgm_gserver_frames_add(struct gserver_frames *f, const dgm_frames_item 
                                 enum gserver_frame_end *ret_end, dgm_err *err);
 dgm_code dgm_gserver_frames_add_v2(struct gserver_frames *f, const dgm_frames_item *item,
                                    enum gserver_frame_end *ret_end, dgm_err *err);
-/* The answer to GET /threads/{id}/state: replaces what the frames have said about the state. next: may be NULL. */
+/* The answer to GET /threads/{id}/state: replaces the state that the frames had. next: may be NULL. */
 void dgm_gserver_frames_state(struct gserver_frames *f, const dgm_json *state,
                               const dgm_json **ret_next, dgm_arena *a);
 void dgm_gserver_frames_add_interrupts(struct gserver_frames *f, const dgm_json *list);

@@ -46,16 +46,16 @@ struct gserver_agent {
 enum gserver_step {
     GSERVER_RECALL,
     GSERVER_ASSISTANT, /* POST /assistants/search: the id of the graph's assistant */
-    GSERVER_SCHEMA, /* GET /assistants/{id}/schemas: what the state of the graph has */
-    GSERVER_THREAD, /* POST /threads */
-    GSERVER_FIND,   /* GET /threads/{id}/runs: was our run created? */
-    GSERVER_SEND,   /* the message: POST .../runs/stream or .../commands */
-    GSERVER_FOLLOW, /* the events of a run: GET .../runs/{id}/stream or POST .../stream/events */
-    GSERVER_CHECK,  /* GET .../runs/{id}: has it ended? */
-    GSERVER_STATE,  /* GET .../state */
-    GSERVER_SYNC,   /* POST .../state: messages that the graph sent as an outbox */
-    GSERVER_CANCEL, /* POST .../runs/{id}/cancel */
-    GSERVER_WAIT,   /* until the next request */
+    GSERVER_SCHEMA,    /* GET /assistants/{id}/schemas: what the state of the graph has */
+    GSERVER_THREAD,    /* POST /threads */
+    GSERVER_FIND,      /* GET /threads/{id}/runs: was our run created? */
+    GSERVER_SEND,      /* the message: POST .../runs/stream or .../commands */
+    GSERVER_FOLLOW,    /* the events of a run: GET .../runs/{id}/stream or POST .../stream/events */
+    GSERVER_CHECK,     /* GET .../runs/{id}: has it ended? */
+    GSERVER_STATE,     /* GET .../state */
+    GSERVER_SYNC,      /* POST .../state: messages that the graph sent as an outbox */
+    GSERVER_CANCEL,    /* POST .../runs/{id}/cancel */
+    GSERVER_WAIT,      /* until the next request */
     GSERVER_ENDED
 };
 
@@ -64,23 +64,25 @@ struct gserver_note {
     dgm_str run;  /* its id there; empty: not known */
     dgm_str turn; /* the turn that it serves: see gserver_job.turn */
     bool is_v2;
-    int64_t since; /* v2: the number of the last event before the run */
+    const dgm_json *resume; /* the answers to questions that it was started with; NULL: none */
 };
 
 struct gserver_job {
     dgm_run *run;
     struct gserver_agent *agent;
     dgm_arena *arena;
-    enum gserver_step step, next; /* next: after GSERVER_WAIT */
+    enum gserver_step step, next;  /* next: after GSERVER_WAIT */
     dgm_remote_call *call, *probe; /* probe: GSERVER_CHECK while v2 events are followed */
     dgm_timer timer, limit, quiet; /* quiet: v2: no event for a while */
     dgm_loop_stop stop;
     unsigned n_closing; /* timers */
     dgm_str thread;     /* its UUID there */
     dgm_str assistant;  /* the UUID, if it is known */
-    dgm_str turn;       /* names this message in the metadata of its run: the same after a restart */
+    dgm_str turn; /* names this message in the metadata of its run: the same after a restart */
     struct gserver_note note;
     bool is_v2; /* of the run that is followed */
+    /* of the context: how many threads it had before this one; v2: the number of the last event of the thread */
+    int64_t thread_number, since;
 
     dgm_graph_turn graph_turn;
     dgm_graph_plan plan;
@@ -89,9 +91,9 @@ struct gserver_job {
     const char *emit_error; /* an event was refused: why */
 
     /* of the current call */
-    dgm_buf answer;     /* a JSON body */
-    bool is_over;       /* a frame has ended the run */
-    bool is_bad;        /* ... or cannot be read: `bad` */
+    dgm_buf answer; /* a JSON body */
+    bool is_over;   /* a frame has ended the run */
+    bool is_bad;    /* ... or cannot be read: `bad` */
     const char *bad;
     size_t n_frames;
     /* of the probe */
@@ -122,8 +124,8 @@ void dgm_gserver_cancel(void *agent, dgm_run *run);
 
 /* ---- requests (graph_server_request.c) ------------------------------------------------------------------------------------ */
 
-/* A UUID that is the same for the same tenant, principal, agent and context, and no other. */
-dgm_str dgm_gserver_thread_id(dgm_arena *a, const dgm_run_input *in);
+/* A UUID that is the same for the same tenant, principal, agent, context and number, and no other. */
+dgm_str dgm_gserver_thread_id(dgm_arena *a, const dgm_run_input *in, int64_t number);
 /* 32 hex digits for this message of this task. */
 dgm_str dgm_gserver_turn_id(dgm_arena *a, const dgm_run_input *in);
 /* Starts the request of a step. Returns NULL, or why it cannot be written. */

@@ -48,10 +48,22 @@ static void job_drop_calls(struct gserver_job *j)
     dgm_timer_stop(&j->quiet);
 }
 
+static void job_remember_context(struct gserver_job *j)
+{
+    dgm_str text = dgm_arena_printf(j->arena, "{\"thread\":%lld,\"since\":%lld}",
+                                    (long long)j->thread_number, (long long)j->since);
+    if (j->run->ops->remember)
+        j->run->ops->remember(j->run, DGM_RUN_CONTEXT, text, NULL, NULL);
+}
+
 static void job_finish(struct gserver_job *j, const char *error)
 {
     dgm_run *run = j->run;
     job_drop_calls(j);
+    if (j->is_v2 && j->frames.last_seq > j->since && !run->canceled) {
+        j->since = j->frames.last_seq; /* the next turn need not read the events of this one */
+        job_remember_context(j);
+    }
     j->step = GSERVER_ENDED;
     dgm_loop_off_stop(run->loop, &j->stop);
     j->n_closing = 3;
@@ -100,7 +112,8 @@ static void job_emit(void *arg, const dgm_event *event)
     struct gserver_job *j = arg;
     dgm_err err = {0};
     if (!j->emit_error && j->run->ops->emit(j->run, event, &err))
-        j->emit_error = dgm_arena_printf(j->arena, "%s%s%s", err.msg, err.at[0] ? " at " : "", err.at).p;
+        j->emit_error =
+            dgm_arena_printf(j->arena, "%s%s%s", err.msg, err.at[0] ? " at " : "", err.at).p;
 }
 
 static void job_note_line(void *arg, dgm_str line)
@@ -124,6 +137,16 @@ static void job_on_stored(void *arg, dgm_code code)
         dgm_run_note(j->run, "the id of the run on the server could not be stored");
 }
 
+static void job_remember(struct gserver_job *j)
+{
+    j->note.turn = j->turn;
+    j->note.is_v2 = j->is_v2;
+    j->note.resume = j->plan.resume;
+    if (j->run->ops->remember && !j->is_canceling)
+        j->run->ops->remember(j->run, DGM_RUN_TASK, dgm_gserver_write_note(j->arena, &j->note),
+                              job_on_stored, j);
+}
+
 static void job_cancel_remote(struct gserver_job *j);
 
 /* The server has created our run. False: the job has gone on with something else. */
@@ -132,12 +155,8 @@ static bool job_learn_run(struct gserver_job *j, dgm_str id)
     if (!id.n || id.n > DGM_MAX_ID_BYTES || dgm_str_eq(id, j->note.run))
         return true;
     j->note.run = dgm_arena_dup(j->arena, id);
-    j->note.turn = j->turn;
-    j->note.is_v2 = j->is_v2;
     j->frames.run_id = j->note.run;
-    if (j->run->ops->remember && !j->is_canceling)
-        j->run->ops->remember(j->run, DGM_RUN_TASK, dgm_gserver_write_note(j->arena, &j->note),
-                              job_on_stored, j);
+    job_remember(j);
     if (!j->is_canceling)
         return true;
     job_cancel_remote(j);
@@ -206,7 +225,8 @@ static void job_wait(struct gserver_job *j, enum gserver_step next)
     j->step = GSERVER_WAIT;
     j->next = next;
     dgm_timer_start(&j->timer, j->wait_ms);
-    j->wait_ms = j->wait_ms * 8 / 5 < GSERVER_WAIT_MAX_MS ? j->wait_ms * 8 / 5 : GSERVER_WAIT_MAX_MS;
+    j->wait_ms =
+        j->wait_ms * 8 / 5 < GSERVER_WAIT_MAX_MS ? j->wait_ms * 8 / 5 : GSERVER_WAIT_MAX_MS;
 }
 
 static void job_on_timer(void *arg)
@@ -222,7 +242,9 @@ static void job_lost(struct gserver_job *j, const char *why, enum gserver_step n
     if (!j->lost_since)
         j->lost_since = now ? now : 1;
     if ((double)(now - j->lost_since) >= j->agent->set.reconnect_timeout * 1000)
-        job_fail(j, dgm_arena_printf(j->arena, "the connection to the agent's server was lost: %s", why).p);
+        job_fail(
+            j,
+            dgm_arena_printf(j->arena, "the connection to the agent's server was lost: %s", why).p);
     else
         job_wait(j, next);
 }
@@ -297,7 +319,8 @@ static void job_on_head(void *user, const dgm_fetch_head *head)
 {
     struct gserver_job *j = user;
     if (j->step == GSERVER_SEND && !j->is_v2 && head->status >= 200 && head->status < 300)
-        (void)job_learn_run(j, dgm_gserver_run_of_path(dgm_fetch_header_of(head, "content-location")));
+        (void)job_learn_run(j,
+                            dgm_gserver_run_of_path(dgm_fetch_header_of(head, "content-location")));
 }
 
 static void job_on_end(void *user, const dgm_remote_end *end)
@@ -412,6 +435,11 @@ static void job_send_plan(struct gserver_job *j, const dgm_json *thread)
     }
     /* Protocol v2 takes the input of a thread that waits for an answer as that answer. */
     j->is_v2 = job_may_use_v2(j) && !(is_interrupted && j->plan.kind != DGM_GRAPH_RESUME);
+    if (!j->run->input->is_resumed && !j->n_resent)
+        job_emit(j, &(dgm_event){.kind = DGM_EVENT_STATUS,
+                                 .status =
+                                     &(dgm_status_update){.status = {.state = DGM_STATE_WORKING}}});
+    job_remember(j);
     job_step(j, GSERVER_SEND);
 }
 
@@ -432,20 +460,26 @@ static void job_plan(struct gserver_job *j, const dgm_json *thread)
 {
     const dgm_run_input *in = j->run->input;
     int keys = atomic_load(&j->agent->keys);
+    const dgm_json *tools = dgm_graph_tools(in->message, in->metadata);
     j->graph_turn = (dgm_graph_turn){.message = in->message,
                                      .task = in->task,
-                                     .metadata = in->metadata,
+                                     .metadata = dgm_run_metadata(j->arena, in),
                                      .task_id = in->task_id,
                                      .context_id = in->context_id,
                                      .keys = job_keys(j),
                                      .is_v10 = j->agent->set.a2a_dialect == 1};
     j->plan = dgm_graph_plan_turn(j->arena, &j->graph_turn);
+    if (j->note
+            .resume) { /* of a run that goes on, the question is not the status of the task any more */
+        j->plan.kind = DGM_GRAPH_RESUME;
+        j->plan.resume = j->note.resume;
+    }
     j->frames.message_id = j->plan.human_id;
     dgm_graph_options o = {.task_id = in->task_id,
                            .context_id = in->context_id,
                            .message = in->message,
                            .task = in->task,
-                           .tools = dgm_graph_tools(in->message, in->metadata),
+                           .tools = tools,
                            .has_messages = !(keys & GSERVER_KNOWN) || (keys & GSERVER_HAS_MESSAGES),
                            .is_rerun = in->is_resumed};
     dgm_mint_seed(&o.mint, j->turn);
@@ -486,8 +520,10 @@ static void job_after_assistant(struct gserver_job *j, const dgm_remote_end *end
     yyjson_val *list = (yyjson_val *)(uintptr_t)job_answer(j);
     dgm_str id = dgm_json_str_member(yyjson_arr_get_first(list), "assistant_id");
     if (yyjson_is_arr(list) && !id.n) {
-        job_fail(j, dgm_arena_printf(j->arena, "the agent's server has no graph \"%.*s\": check the setting assistant",
-                                     DGM_P(j->agent->set.assistant))
+        job_fail(j, dgm_arena_printf(
+                        j->arena,
+                        "the agent's server has no graph \"%.*s\": check the setting assistant",
+                        DGM_P(j->agent->set.assistant))
                         .p);
     } else if (dgm_gserver_is_uuid(id)) {
         j->assistant = dgm_arena_dup(j->arena, id);
@@ -521,7 +557,7 @@ static void job_after_thread(struct gserver_job *j, const dgm_remote_end *end)
         job_fail(j, job_error(j, end));
 }
 
-/* The request may have arrived: its run is searched, and the message is sent again if there is none. */
+/* The request may have arrived: its run is searched, and the message is sent again if it is not found. */
 static void job_doubt(struct gserver_job *j, const char *why)
 {
     if (j->n_resent++ >= (unsigned)j->agent->set.remote.retries)
@@ -540,7 +576,8 @@ static void job_use_runs(struct gserver_job *j)
 static void job_after_command(struct gserver_job *j, const dgm_remote_end *end)
 {
     const dgm_json *answer = job_answer(j);
-    dgm_str type = dgm_json_str_member(answer, "type"), error = dgm_json_str_member(answer, "error");
+    dgm_str type = dgm_json_str_member(answer, "type"),
+            error = dgm_json_str_member(answer, "error");
     if (end->status == 404 || end->status == 405 || end->status == 501 ||
         dgm_str_is(error, "unsupported") || dgm_str_is(error, "not_supported") ||
         dgm_str_is(error, "unknown_command")) {
@@ -553,7 +590,8 @@ static void job_after_command(struct gserver_job *j, const dgm_remote_end *end)
         if (end->error)
             job_doubt(j, job_error(j, end));
         else
-            job_fail(j, dgm_arena_printf(j->arena, "the agent's server rejected the message: %.*s%s%.*s",
+            job_fail(j, dgm_arena_printf(j->arena,
+                                         "the agent's server rejected the message: %.*s%s%.*s",
                                          DGM_P(error), words.n ? ": " : "", DGM_P(words))
                             .p);
     } else {
@@ -606,7 +644,9 @@ static void job_result(struct gserver_job *j)
     }
     j->sync = dgm_graph_out_result(j->out, j->arena, result);
     if (j->emit_error)
-        job_fail(j, dgm_arena_printf(j->arena, "the agent's answer cannot be used: %s", j->emit_error).p);
+        job_fail(
+            j,
+            dgm_arena_printf(j->arena, "the agent's answer cannot be used: %s", j->emit_error).p);
     else if (j->sync && strcmp(j->result_status, "completed") == 0)
         job_step(j, GSERVER_SYNC);
     else {
@@ -623,7 +663,8 @@ static void job_graph_failed(struct gserver_job *j)
     dgm_str detail = dgm_arena_printf(j->arena, "%.*s%s%.*s", DGM_P(type),
                                       type.n && text.n ? ": " : "", DGM_P(text));
     const char *what = "the graph failed on its server";
-    if (dgm_str_is(type, "GraphRecursionError") || dgm_gserver_find_text(text, DGM_STR("Recursion limit")))
+    if (dgm_str_is(type, "GraphRecursionError") ||
+        dgm_gserver_find_text(text, DGM_STR("Recursion limit")))
         what = "the graph reached its recursion limit";
     else if (j->agent->set.expose_errors && detail.n)
         what = dgm_arena_printf(j->arena, "%s: %.*s", what, DGM_P(detail)).p;
@@ -681,12 +722,14 @@ static void job_after_state(struct gserver_job *j, const dgm_remote_end *end)
         return;
     }
     if (!state && !j->frames.values.n && j->result_status) {
-        job_fail(j, end->error ? job_error(j, end) : "the state of the agent's thread cannot be read");
+        job_fail(j,
+                 end->error ? job_error(j, end) : "the state of the agent's thread cannot be read");
         return;
     }
     if (state)
         dgm_gserver_frames_state(&j->frames, state, &j->state_next, j->arena);
-    if (j->result_status && (j->frames.n_interrupts || yyjson_arr_size((yyjson_val *)(uintptr_t)j->state_next)))
+    if (j->result_status &&
+        (j->frames.n_interrupts || yyjson_arr_size((yyjson_val *)(uintptr_t)j->state_next)))
         j->result_status = "interrupted";
     if (j->result_status)
         job_result(j);
@@ -772,8 +815,9 @@ static void job_on_quiet(void *arg)
     if (j->step != GSERVER_FOLLOW || j->probe)
         return;
     j->quiet_ms = j->quiet_ms * 2 < GSERVER_QUIET_MAX_MS ? j->quiet_ms * 2 : GSERVER_QUIET_MAX_MS;
-    if (!j->frames.is_started && j->note.since > 0) { /* the server counts from 1 again: it was restarted */
-        j->note.since = 0;
+    if (!j->frames.is_started &&
+        j->since > 0) { /* the server counts from 1 again: it was restarted */
+        j->since = 0;
         job_drop_calls(j);
         job_step(j, GSERVER_FOLLOW);
         return;
@@ -781,13 +825,15 @@ static void job_on_quiet(void *arg)
     j->probe_status = (dgm_str){0};
     (void)dgm_gserver_request(
         j, GSERVER_CHECK,
-        (dgm_remote_handler){.on_item = probe_on_item, .on_end = probe_on_end, .user = j}, &j->probe);
+        (dgm_remote_handler){.on_item = probe_on_item, .on_end = probe_on_end, .user = j},
+        &j->probe);
 }
 
 /* ---- the start ---------------------------------------------------------------------------------------------------------------------- */
 
-static void job_begin(struct gserver_job *j)
+static void gserver_job_begin(struct gserver_job *j)
 {
+    j->thread = dgm_gserver_thread_id(j->arena, j->run->input, j->thread_number);
     if (atomic_load(&j->agent->keys_until) > dgm_loop_unix_ms()) {
         job_step(j, GSERVER_THREAD);
     } else if (dgm_gserver_is_uuid(j->agent->set.assistant)) {
@@ -798,13 +844,39 @@ static void job_begin(struct gserver_job *j)
     }
 }
 
+/* The note of the context: {"thread": number, "since": number}. A conversation that the thread cannot have starts the next one. */
+static void job_on_context(void *arg, dgm_str text)
+{
+    struct gserver_job *j = arg;
+    yyjson_val *note = NULL;
+    if (text.n && !dgm_json_read(j->arena, dgm_arena_dup(j->arena, text), DGM_MAX_NOTE_BYTES,
+                                 "note_bytes", &note, NULL)) {
+        (void)dgm_json_int(dgm_json_get(note, DGM_STR("thread")), &j->thread_number);
+        (void)dgm_json_int(dgm_json_get(note, DGM_STR("since")), &j->since);
+    }
+    if (dgm_graph_has_transcript(j->run->input->message) && !j->note.turn.n) {
+        j->thread_number++;
+        j->since = 0;
+        job_remember_context(j);
+    }
+    gserver_job_begin(j);
+}
+
+static void job_recall_context(struct gserver_job *j)
+{
+    if (j->run->ops->recall)
+        j->run->ops->recall(j->run, DGM_RUN_CONTEXT, job_on_context, j);
+    else
+        job_on_context(j, (dgm_str){0});
+}
+
 static void job_on_note(void *arg, dgm_str text)
 {
     struct gserver_job *j = arg;
     struct gserver_note note = dgm_gserver_read_note(j->arena, text);
     if (dgm_str_eq(note.turn, j->turn))
         j->note = note;
-    job_begin(j);
+    job_recall_context(j);
 }
 
 void dgm_gserver_start(void *agent, dgm_run *run)
@@ -816,7 +888,6 @@ void dgm_gserver_start(void *agent, dgm_run *run)
     j->agent = agent;
     j->wait_ms = GSERVER_WAIT_MIN_MS;
     j->quiet_ms = GSERVER_QUIET_MIN_MS;
-    j->thread = dgm_gserver_thread_id(a, run->input);
     j->turn = dgm_gserver_turn_id(a, run->input);
     dgm_buf_init(&j->answer, DGM_MAX_OBJECT_BYTES);
     dgm_gserver_frames_init(&j->frames, job_on_graph_event, j);
@@ -830,5 +901,5 @@ void dgm_gserver_start(void *agent, dgm_run *run)
     if (run->input->is_resumed && run->ops->recall)
         run->ops->recall(run, DGM_RUN_TASK, job_on_note, j);
     else
-        job_begin(j);
+        job_recall_context(j);
 }

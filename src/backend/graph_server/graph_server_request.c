@@ -23,10 +23,14 @@ static void digest_of(const dgm_str *fields, size_t n, unsigned char *ret_digest
     dgm_buf_done(&b);
 }
 
-dgm_str dgm_gserver_thread_id(dgm_arena *a, const dgm_run_input *in)
+dgm_str dgm_gserver_thread_id(dgm_arena *a, const dgm_run_input *in, int64_t number)
 {
-    const dgm_str fields[] = {DGM_STR("dragoman thread"), in->tenant, in->principal, in->agent,
-                              in->context_id};
+    const dgm_str fields[] = {DGM_STR("dragoman thread"),
+                              in->tenant,
+                              in->principal,
+                              in->agent,
+                              in->context_id,
+                              dgm_arena_printf(a, "%lld", (long long)number)};
     unsigned char d[SHA256_DIGEST_LENGTH];
     digest_of(fields, sizeof fields / sizeof *fields, d);
     d[6] = (unsigned char)((d[6] & 0x0f) | 0x80); /* version 8: made by a rule of our own */
@@ -102,9 +106,10 @@ static void put_run(const struct gserver_job *j, dgm_buf *b)
         dgm_json_put(b, j->plan.kind == DGM_GRAPH_CONTINUE ? NULL : j->plan.input);
     }
     /* `messages-tuple` is what the server calls the stream mode `messages` of a graph */
-    dgm_buf_add_lit(b, ",\"stream_mode\":[\"values\",\"messages-tuple\",\"custom\",\"updates\"]"
-                       ",\"stream_subgraphs\":true,\"stream_resumable\":true,\"on_disconnect\":"
-                       "\"continue\",\"multitask_strategy\":\"enqueue\",\"if_not_exists\":\"create\"");
+    dgm_buf_add_lit(b,
+                    ",\"stream_mode\":[\"values\",\"messages-tuple\",\"custom\",\"updates\"]"
+                    ",\"stream_subgraphs\":true,\"stream_resumable\":true,\"on_disconnect\":"
+                    "\"continue\",\"multitask_strategy\":\"enqueue\",\"if_not_exists\":\"create\"");
     put_config(j, b);
     dgm_buf_add_char(b, '}');
 }
@@ -156,11 +161,12 @@ static void put_thread(const struct gserver_job *j, dgm_buf *b)
 static void put_events(const struct gserver_job *j, dgm_buf *b)
 {
     const struct gserver_frames *f = &j->frames;
-    int64_t since = f->gap_seq > 0       ? f->gap_seq - 1
+    int64_t since = f->gap_seq > 0     ? f->gap_seq - 1
                     : f->first_seq > 0 ? f->first_seq - 1
-                                       : j->note.since;
-    dgm_buf_add_lit(b, "{\"channels\":[\"values\",\"messages\",\"custom\",\"updates\",\"lifecycle\","
-                       "\"input\"]");
+                                       : j->since;
+    dgm_buf_add_lit(b,
+                    "{\"channels\":[\"values\",\"messages\",\"custom\",\"updates\",\"lifecycle\","
+                    "\"input\"]");
     if (since > 0)
         dgm_buf_printf(b, ",\"since\":%lld", (long long)since);
     dgm_buf_add_char(b, '}');
@@ -180,7 +186,8 @@ static void put_segment(dgm_buf *b, dgm_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-        if ((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (c && strchr("-._~", c)))
+        if ((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+            (c && strchr("-._~", c)))
             dgm_buf_add_char(b, (char)c);
         else
             dgm_buf_printf(b, "%%%02X", c);
@@ -253,7 +260,7 @@ static void put_step(const struct gserver_job *j, enum gserver_step step, dgm_bu
     }
 }
 
-static void add_header(dgm_remote_request *q, const char *name, dgm_str value)
+static void request_add_header(dgm_remote_request *q, const char *name, dgm_str value)
 {
     q->headers[q->n_headers++] = (dgm_fetch_header){dgm_str_from(name), value};
 }
@@ -274,13 +281,13 @@ const char *dgm_gserver_request(struct gserver_job *j, enum gserver_step step,
     if (body.n) {
         q.method = "POST";
         q.body = dgm_buf_str(&body);
-        add_header(&q, "Content-Type", DGM_STR("application/json"));
+        request_add_header(&q, "Content-Type", DGM_STR("application/json"));
     }
-    add_header(&q, "Accept",
-               streams ? DGM_STR("text/event-stream, application/json")
-                       : DGM_STR("application/json"));
+    request_add_header(&q, "Accept",
+                       streams ? DGM_STR("text/event-stream, application/json")
+                               : DGM_STR("application/json"));
     if (step == GSERVER_FOLLOW && !j->is_v2)
-        add_header(&q, "Last-Event-ID", dgm_gserver_seen_cursor(&j->frames.seen));
+        request_add_header(&q, "Last-Event-ID", dgm_gserver_seen_cursor(&j->frames.seen));
     if (body.over || url.over)
         error = "the message is larger than the limit object_bytes";
     else
@@ -353,12 +360,15 @@ dgm_str dgm_gserver_write_note(dgm_arena *a, const struct gserver_note *note)
 {
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_NOTE_BYTES);
-    dgm_buf_printf(&b, "{\"v2\":%s,\"since\":%lld", note->is_v2 ? "true" : "false",
-                   (long long)note->since);
+    dgm_buf_printf(&b, "{\"v2\":%s", note->is_v2 ? "true" : "false");
     put_member(&b, "run", note->run);
     put_member(&b, "turn", note->turn);
+    if (note->resume) {
+        dgm_buf_add_lit(&b, ",\"resume\":");
+        dgm_json_put(&b, note->resume);
+    }
     dgm_buf_add_char(&b, '}');
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_str text = b.over ? (dgm_str){0} : dgm_arena_dup(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return text;
 }
@@ -373,6 +383,6 @@ struct gserver_note dgm_gserver_read_note(dgm_arena *a, dgm_str text)
     note.run = dgm_json_str_member(v, "run");
     note.turn = dgm_json_str_member(v, "turn");
     note.is_v2 = yyjson_is_true(dgm_json_get(v, DGM_STR("v2")));
-    dgm_json_int(dgm_json_get(v, DGM_STR("since")), &note.since);
+    note.resume = dgm_json_non_null(v, "resume");
     return note;
 }

@@ -78,7 +78,8 @@ static void seen_next_id(struct gserver_seen *s, dgm_str id)
 bool dgm_gserver_seen_frame(struct gserver_seen *s, const dgm_frames_item *item)
 {
     dgm_str id = item->sse_id;
-    if (!id.n || id.n > DGM_MAX_ID_BYTES) /* the stream cannot be joined again: nothing is repeated */
+    if (!id.n ||
+        id.n > DGM_MAX_ID_BYTES) /* the stream cannot be joined again: nothing is repeated */
         return false;
     uint64_t hash = dgm_hash(1, item->sse_event.p, item->sse_event.n);
     hash = dgm_hash(hash, item->text.p, item->text.n);

@@ -124,7 +124,8 @@ static dgm_code v2_message(struct gserver_frames *f, uint64_t ns, const dgm_json
     if (dgm_str_is(event, "message-finish")) {
         dgm_str id = m->id;
         m->id = (dgm_str){0};
-        return dgm_gserver_frames_emit_nodes(f, NULL, &id, 1, err); /* its node is its id, see v2_emit */
+        return dgm_gserver_frames_emit_nodes(f, NULL, &id, 1,
+                                             err); /* its node is its id, see v2_emit */
     }
     if (m->index != index) {
         m->index = index;
@@ -142,7 +143,8 @@ static dgm_code v2_message(struct gserver_frames *f, uint64_t ns, const dgm_json
 /* Is this the first event of our run? Servers whose event ids do not name runs: of the first run behind `since`. */
 static bool v2_is_start(const struct gserver_frames *f, dgm_str event_id)
 {
-    return !dgm_str_starts(event_id, DGM_STR("synth:")) || dgm_gserver_find_text(event_id, f->run_id);
+    return !dgm_str_starts(event_id, DGM_STR("synth:")) ||
+           dgm_gserver_find_text(event_id, f->run_id);
 }
 
 static enum gserver_frame_end v2_lifecycle(struct gserver_frames *f, dgm_str event_id,

@@ -10,7 +10,6 @@
 #include "backend/langgraph/langgraph_int.h"
 #include "base/limits.h"
 #include "base/mint.h"
-#include "json/build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -366,19 +365,6 @@ void dgm_langgraph_remember(struct langgraph_job *j)
 
 /* ---- start ----------------------------------------------------------------------------------------------------------------------------- */
 
-static const dgm_json *metadata_with_trace(dgm_arena *a, const dgm_run_input *in)
-{
-    const dgm_json *given = in->metadata;
-    dgm_json_build b = dgm_json_build_start(a);
-    dgm_json_build_object(&b, NULL);
-    if (yyjson_is_obj((yyjson_val *)(uintptr_t)given))
-        dgm_json_build_members_of(&b, given);
-    if (!dgm_json_get(given, DGM_STR("traceparent")))
-        dgm_json_build_str(&b, "traceparent", dgm_run_traceparent(a, in->task_id, in->task_id));
-    dgm_json_build_close(&b);
-    return dgm_json_build_end(&b);
-}
-
 static void job_open_output(struct langgraph_job *j)
 {
     const dgm_run_input *in = j->run->input;
@@ -482,7 +468,7 @@ static void langgraph_start(void *agent, dgm_run *run)
     j->run = run;
     j->agent = agent;
     j->is_resumed = in->is_resumed;
-    j->metadata = metadata_with_trace(a, in);
+    j->metadata = dgm_run_metadata(a, in);
     j->tools = dgm_graph_tools(in->message, in->metadata);
     run->agent_data = j;
     dgm_timer_init(run->loop, &j->timeout, job_on_timeout, j);
