@@ -259,7 +259,7 @@ typedef struct dgm_backend {
      * with another content is refused: the thread would replace the stored message. Keys of the request's metadata that
      * route it (`aion:`) are copied to the task and to messages of the agent. */
     bool has_threads;
-    dgm_reply reply;    /* how its agents answer, unless the configuration says otherwise */
+    dgm_reply reply; /* how its agents answer, unless the configuration says otherwise */
     /* The agent needs to know only that a request to sign in (auth-required) was answered: the content of the answer is
      * neither stored nor passed to the agent (dgm_auth_answer_hidden). */
     bool hides_auth_answers;

@@ -112,7 +112,7 @@ static bool is_langgraph(const dgm_json *about)
 dgm_code dgm_langgraph_file_put_agents(dgm_buf *out, const char *file, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    const dgm_json *root, *aion;
+    const dgm_json *root = NULL, *aion;
     char full[PATH_MAX];
     yyjson_val *graphs, *key, *value;
     size_t i, n, count = 0;

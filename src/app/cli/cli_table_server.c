@@ -11,7 +11,8 @@ static const char *db_word(size_t i)
 
 static const char *init_word(size_t i)
 {
-    static const char *const words[] = {"exec", "python", "node", "langgraph", "llm", "a2a", "http"};
+    static const char *const words[] = {"exec", "python", "node", "langgraph",
+                                        "llm",  "a2a",    "http"};
     return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
@@ -72,7 +73,8 @@ const dgm_cli_command dgm_cli_serve = {
          .value = "FILE",
          .kind = &dgm_cli_files,
          .about = "serve the graphs of a LangGraph project",
-         .more = "FILE is `langgraph.json` or `aion.yaml`: each of its graphs is an agent, the first is the "
+         .more = "FILE is `langgraph.json` or `aion.yaml`: each of its graphs is an agent, the "
+                 "first is the "
                  "default. They are served instead of the agents of the configuration."},
         {.name = "profile",
          .value = "NAME",
@@ -105,14 +107,17 @@ const dgm_cli_command dgm_cli_init = {
     .name = "init",
     .about = "write a first configuration and an agent to change",
     .text = "Writes a commented `dragoman.yaml`, its JSON Schema for editors, for `exec`, "
-            "`python` and `node` a working agent, for `langgraph` a project, into FOLDER (default: the current folder). Existing files are never "
+            "`python` and `node` a working agent, for `langgraph` a project, into FOLDER (default: "
+            "the current folder). Existing files are never "
             "changed.\n\n"
             "`dragoman connect URL` prints the settings of an agent that is already running.",
     .options = OPTIONS(HELP),
     .arguments = ARGUMENTS(
         {"KIND", &init_kinds, true, false,
-         "`exec`: a program that reads a message and writes its answer; `python`: an agent as a Python "
-         "function; `node`: an agent as a JavaScript function; `langgraph`: a graph of LangGraph; `llm`: a language model with tools; `a2a`: an A2A "
+         "`exec`: a program that reads a message and writes its answer; `python`: an agent as a "
+         "Python "
+         "function; `node`: an agent as a JavaScript function; `langgraph`: a graph of LangGraph; "
+         "`llm`: a language model with tools; `a2a`: an A2A "
          "agent that runs elsewhere; `http`: a service that speaks AG-UI, OpenAI or AI SDK"},
         {"FOLDER", &dgm_cli_files, false, false, "the folder; created if it is missing"}),
     .exits = NOTES(EXIT_0, {"1", "a file exists already, or could not be written"}, EXIT_2),

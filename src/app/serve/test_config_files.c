@@ -256,8 +256,8 @@ static void the_guide_has_the_settings_of_the_types(void **state)
     check_section("docs/agents/llm.md", "<!-- settings of llm: ", put_settings_of_llm);
     check_section("docs/agents/langgraph.md",
                   "<!-- settings of langgraph: ", put_settings_of_langgraph);
-    check_section("docs/agents/langgraph-server.md", "<!-- settings of langgraph-server: ",
-                  put_settings_of_langgraph_server);
+    check_section("docs/agents/langgraph-server.md",
+                  "<!-- settings of langgraph-server: ", put_settings_of_langgraph_server);
 }
 
 static void the_guide_has_the_routes(void **state)

@@ -80,19 +80,19 @@ static dgm_code open_worker(struct exec *x, const struct settings *s,
     else
         dgm_buf_add_lit(&b, "{}");
     x->max_attempts = (unsigned)s->max_attempts;
-    x->pool = dgm_worker_pool_open(&(dgm_worker_options){.argv = x->program.argv,
-                                                         .env = x->program.env,
-                                                         .n_env = x->program.n_env,
-                                                         .cwd = x->program.cwd,
-                                                         .agent = options,
-                                                         .initialize = dgm_buf_str(&b),
-                                                         .processes = (size_t)s->processes,
-                                                         .max_runs = (size_t)s->max_runs,
-                                                         .start_timeout = s->start_timeout,
-                                                         .hang_timeout = s->hang_timeout,
-                                                         .grace = x->grace,
-                                                         .service = dgm_worker_checkpoints(
-                                                             options->checkpoints)});
+    x->pool = dgm_worker_pool_open(
+        &(dgm_worker_options){.argv = x->program.argv,
+                              .env = x->program.env,
+                              .n_env = x->program.n_env,
+                              .cwd = x->program.cwd,
+                              .agent = options,
+                              .initialize = dgm_buf_str(&b),
+                              .processes = (size_t)s->processes,
+                              .max_runs = (size_t)s->max_runs,
+                              .start_timeout = s->start_timeout,
+                              .hang_timeout = s->hang_timeout,
+                              .grace = x->grace,
+                              .service = dgm_worker_checkpoints(options->checkpoints)});
     dgm_buf_done(&b);
     return DGM_OK;
 }

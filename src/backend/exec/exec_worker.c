@@ -296,8 +296,7 @@ static bool job_write_params(void *user, const dgm_json *info, dgm_buf *out, con
     dgm_worker_put_common(out, j->run, id.n ? id : j->exec->id, j->thread, j->is_resumed,
                           j->attempt);
     dgm_exec_put_run(j->run, dgm_exec_emitted_task(&j->emitted, j->run->input, j->run->arena),
-                     j->accepted,
-                     j->has_journal ? dgm_buf_str(&j->journal) : (dgm_str){0}, out);
+                     j->accepted, j->has_journal ? dgm_buf_str(&j->journal) : (dgm_str){0}, out);
     return true;
 }
 

@@ -12,7 +12,7 @@
 typedef struct dgm_db_counts {
     uint64_t tasks, records, turns;
     uint64_t checkpoints, checkpoint_bytes; /* of graphs, with their writes */
-    uint64_t faults; /* how often `say` was called */
+    uint64_t faults;                        /* how often `say` was called */
 } dgm_db_counts;
 
 /* SQLite's own check, then ours: checksums, records that can be read, seqs without a gap up to the

@@ -156,7 +156,8 @@ static const struct harm {
     {"DELETE FROM checkpoints", "1 writes belong to no checkpoint"},
     {"DELETE FROM checkpoints", "1 parts of values belong to no checkpoint"},
     {"DELETE FROM checkpoint_writes", "1 checkpoints do not have all their writes"},
-    {"UPDATE checkpoint_values SET bytes=zeroblob(4999) WHERE at=256", "1 values of checkpoints are"},
+    {"UPDATE checkpoint_values SET bytes=zeroblob(4999) WHERE at=256",
+     "1 values of checkpoints are"},
     {"UPDATE checkpoints SET meta_size=1", "1 values of checkpoints are not complete"},
 };
 

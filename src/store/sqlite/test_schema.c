@@ -260,15 +260,12 @@ static void checkpoints_are_found_by_indexes(void **state)
 {
     (void)state;
     static const dgm_sql all[] = {
-        DGM_SQL_THREAD_FIND,        DGM_SQL_THREAD_OLD,
-        DGM_SQL_CHECKPOINT_FIND,    DGM_SQL_CHECKPOINTS_TO_COPY,
-        DGM_SQL_CHECKPOINTS_OF,     DGM_SQL_CHECKPOINTS_OLD,
-        DGM_SQL_CHECKPOINTS_OF_RUN, DGM_SQL_WRITE_FIND,
-        DGM_SQL_WRITES_DELETE,      DGM_SQL_WRITES_TO_COPY,
-        DGM_SQL_PARTS_DELETE,       DGM_SQL_PARTS_COPY,
-        DGM_SQL_VALUES_DELETE,      DGM_SQL_CHECKPOINTS_IN_NS,
-        DGM_SQL_CHECKPOINTS_IN_THREAD, DGM_SQL_WRITES_GET,
-        DGM_SQL_PARTS_GET};
+        DGM_SQL_THREAD_FIND,         DGM_SQL_THREAD_OLD,        DGM_SQL_CHECKPOINT_FIND,
+        DGM_SQL_CHECKPOINTS_TO_COPY, DGM_SQL_CHECKPOINTS_OF,    DGM_SQL_CHECKPOINTS_OLD,
+        DGM_SQL_CHECKPOINTS_OF_RUN,  DGM_SQL_WRITE_FIND,        DGM_SQL_WRITES_DELETE,
+        DGM_SQL_WRITES_TO_COPY,      DGM_SQL_PARTS_DELETE,      DGM_SQL_PARTS_COPY,
+        DGM_SQL_VALUES_DELETE,       DGM_SQL_CHECKPOINTS_IN_NS, DGM_SQL_CHECKPOINTS_IN_THREAD,
+        DGM_SQL_WRITES_GET,          DGM_SQL_PARTS_GET};
     struct env e = setup_disk();
     char plan[2000];
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
