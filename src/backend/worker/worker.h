@@ -55,14 +55,14 @@ void dgm_worker_respond_error(dgm_worker_request *r, int code, const char *fmt, 
  * checkpoints. */
 typedef struct dgm_worker_service {
     void *(*open)(void *user, dgm_loop *home); /* the process was started; returns the session */
-    /* A request that names a thread (run, state, state/update) is sent to the process: dgm_worker_thread_hash() of it. May be NULL. */
-    void (*on_thread)(void *session, uint64_t thread);
     /* False: unknown method, which the pool answers with -32601. */
     bool (*request)(void *session, dgm_worker_request *r);
     void (*close)(
         void *
             session); /* the process has ended. Requests that are open are still answered by their handler */
     void *user;
+    /* A request that names a thread (run, state, state/update) is sent to the process: dgm_worker_thread_hash() of it. May be NULL. */
+    void (*on_thread)(void *session, uint64_t thread);
 } dgm_worker_service;
 
 /* ---- a pool ----------------------------------------------------------------------------------------------------------- */

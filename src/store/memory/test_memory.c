@@ -109,4 +109,84 @@ static void memory_forgets_the_oldest_notes(void **state)
     teardown(&e);
 }
 
-DGM_TEST_MAIN(dgm_test(memory_forgets_what_ended_first), dgm_test(memory_forgets_the_oldest_notes))
+/* ---- checkpoints -------------------------------------------------------------------------------------------- */
+
+/* Puts a checkpoint of c->max bytes in thread c->a, with id c->b. */
+static void make_put_checkpoint(struct call *c)
+{
+    dgm_bytes *bytes = dgm_bytes_new(c->max);
+    dgm_checkpoint_change put = {
+        .kind = DGM_CHECKPOINT_PUT,
+        .row = {.thread = c->a, .id = c->b, .checkpoint = {DGM_STR("x"), bytes}}};
+    dgm_store_change_checkpoints(c->env->store, DGM_STR("graph"), &put, on_done, c);
+    dgm_bytes_unref(bytes);
+}
+
+static dgm_code put_checkpoint(struct env *e, const char *thread, const char *id, size_t bytes,
+                               dgm_err *ret_err)
+{
+    struct call c = {.make = make_put_checkpoint,
+                     .a = dgm_str_from(thread),
+                     .b = dgm_str_from(id),
+                     .max = bytes};
+    run_call(e, &c);
+    *ret_err = c.err;
+    return c.code;
+}
+
+static void on_checkpoints(dgm_code code, const dgm_checkpoint *rows, size_t n, bool more,
+                           const dgm_err *err, void *arg)
+{
+    struct call *c = arg;
+    (void)rows, (void)more;
+    note(c, code, err);
+    c->n = n;
+    arrive(&c->wait);
+}
+
+static void make_read_checkpoints(struct call *c)
+{
+    dgm_checkpoint_query q = {.thread = c->a, .id = c->b, .limit = 1};
+    dgm_store_read_checkpoints(c->env->store, DGM_STR("graph"), &q, on_checkpoints, c);
+}
+
+static bool has_checkpoint(struct env *e, const char *thread, const char *id)
+{
+    struct call c = {
+        .make = make_read_checkpoints, .a = dgm_str_from(thread), .b = dgm_str_from(id)};
+    run_call(e, &c);
+    check_ok(c.code, c.err);
+    return c.n;
+}
+
+static void memory_forgets_the_threads_that_were_changed_first(void **state)
+{
+    static char memory[] = "memory";
+    void *which = memory;
+    (void)state;
+    struct env e = setup(&which);
+    dgm_err err;
+    size_t part = DGM_MAX_MEMORY_CHECKPOINT_BYTES / 4 - 10000; /* three and the names fit, and a little */
+    check_ok(put_checkpoint(&e, "a", "1", part, &err), err);
+    check_ok(put_checkpoint(&e, "b", "1", part, &err), err);
+    check_ok(put_checkpoint(&e, "c", "1", part, &err), err);
+    check_ok(put_checkpoint(&e, "a", "2", 10, &err), err);
+    check_ok(put_checkpoint(&e, "d", "1", part, &err), err);
+    check_ok(put_checkpoint(&e, "e", "1", part, &err), err);
+    assert_false(has_checkpoint(&e, "b", "1")); /* a was changed after it */
+    assert_true(has_checkpoint(&e, "a", "1") && has_checkpoint(&e, "a", "2"));
+    assert_true(has_checkpoint(&e, "c", "1"));
+    for (int i = 2; i <= 4; i++) {
+        char id[2] = {(char)('0' + i), 0};
+        check_ok(put_checkpoint(&e, "e", id, part, &err), err);
+    }
+    assert_true(has_checkpoint(&e, "e", "1") && has_checkpoint(&e, "e", "4"));
+    assert_false(has_checkpoint(&e, "d", "1"));
+    check_code(put_checkpoint(&e, "e", "5", part, &err), DGM_TOO_LARGE, &err, "sqlite:");
+    assert_true(has_checkpoint(&e, "e", "1"));
+    assert_false(has_checkpoint(&e, "e", "5"));
+    teardown(&e);
+}
+
+DGM_TEST_MAIN(dgm_test(memory_forgets_the_threads_that_were_changed_first),
+              dgm_test(memory_forgets_what_ended_first), dgm_test(memory_forgets_the_oldest_notes))

@@ -152,6 +152,34 @@ static void a_sync_append_is_synced_before_its_answer(void **state)
     teardown(&e);
 }
 
+static void make_put_checkpoint(struct call *c)
+{
+    dgm_bytes *bytes = dgm_bytes_copy(DGM_STR("state"));
+    char id[24];
+    snprintf(id, sizeof id, "%zu", c->max);
+    dgm_checkpoint_change put = {.kind = DGM_CHECKPOINT_PUT,
+                                 .row = {.thread = DGM_STR("t"),
+                                         .id = dgm_str_from(id),
+                                         .checkpoint = {DGM_STR("x"), bytes}}};
+    dgm_store_change_checkpoints(c->env->store, DGM_STR("graph"), &put, on_done, c);
+    dgm_bytes_unref(bytes);
+}
+
+static void a_change_of_checkpoints_is_on_the_disk_before_its_answer(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    assert_int_equal(append_deltas(&e, alice, "t1", 0, 1, 1), DGM_OK);
+    for (size_t i = 0; i < 5; i++) {
+        int before = n_syncs;
+        struct call c = {.make = make_put_checkpoint, .max = i};
+        run_call(&e, &c);
+        check_ok(c.code, c.err);
+        assert_int_equal(n_syncs, before + 1);
+    }
+    teardown(&e);
+}
+
 /* An append that trips over the database itself fails alone. */
 static void an_odd_append_does_not_fail_its_neighbours(void **state)
 {
@@ -806,6 +834,7 @@ static void statements_are_planned_once(void **state)
     X(appends_share_a_commit)                                                                      \
     X(a_commit_is_one_log_row_per_task_and_turn)                                                   \
     X(a_sync_append_is_synced_before_its_answer)                                                   \
+    X(a_change_of_checkpoints_is_on_the_disk_before_its_answer)                                    \
     X(an_odd_append_does_not_fail_its_neighbours)                                                  \
     X(a_full_queue_refuses)                                                                        \
     X(everything_is_there_after_reopening)                                                         \
