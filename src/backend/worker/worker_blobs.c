@@ -97,7 +97,7 @@ static void upload_make_room(struct worker_upload *u, size_t more)
 
 dgm_code dgm_worker_blobs_write(dgm_worker_blobs *b, const dgm_json *params, dgm_err *err)
 {
-    struct worker_upload *u;
+    struct worker_upload *u = NULL;
     dgm_str data = dgm_json_str_member(params, "data");
     size_t n;
     dgm_code code = upload_open(b, dgm_json_str_member(params, "blob"), &u, err);
