@@ -286,7 +286,7 @@ static void faults_of_the_store_are_answered(void **state)
     teardown(&none);
 }
 
-/* The process ends while the store works: the answer comes to nobody, and everything is freed. */
+/* The process ends while the store works: the answer is dropped, and everything is freed. */
 static void a_session_ends_before_its_answer(void **state)
 {
     (void)state;

@@ -9,5 +9,5 @@
 #include "backend/worker/worker.h"
 
 /* For dgm_worker_options.service. store: dgm_agent_options.checkpoints, lives as long as the pool; NULL: every request is
- * refused with an error that says so. */
+ * refused with an error. */
 dgm_worker_service dgm_worker_checkpoints(const dgm_agent_checkpoints *store);

@@ -86,7 +86,7 @@ static void bind_value(sqlite3_stmt *st, int i, const dgm_checkpoint_value *v, i
 /* ---- threads ----------------------------------------------------------------------------------------- */
 
 struct thread {
-    int64_t n, touched_ms; /* n 0: there is none */
+    int64_t n, touched_ms; /* n 0: it does not exist */
 };
 
 static int find_thread(dgm_sql_writer *w, dgm_str agent, dgm_str thread, struct thread *ret_thread)
@@ -136,7 +136,7 @@ static int touch_thread(dgm_sql_writer *w, dgm_str agent, dgm_str thread, int64_
 /* ---- checkpoints ------------------------------------------------------------------------------------- */
 
 struct checkpoint {
-    int64_t n; /* 0: there is none */
+    int64_t n; /* 0: it does not exist */
     size_t bytes, writes, writes_bytes;
     int64_t number, meta_number;
 };

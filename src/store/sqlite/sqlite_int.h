@@ -408,7 +408,7 @@ void dgm_conn_read_checkpoints(dgm_conn *c, dgm_job *job);
 #define DGM_VALUE_INLINE_BYTES 1024
 #define DGM_VALUE_PART_BYTES ((size_t)1 << 20)
 
-/* *ret_n 0: there is none. */
+/* *ret_n 0: it does not exist. */
 int dgm_sql_find_thread(dgm_sql_writer *w, dgm_str agent, dgm_str thread, int64_t *ret_n);
 int dgm_sql_delete_checkpoint(dgm_sql_writer *w, int64_t n);
 int dgm_sql_delete_threads(dgm_sql_writer *w, const dgm_job *job);
