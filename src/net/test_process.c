@@ -28,7 +28,7 @@ struct child {
     uv_sem_t done;
     dgm_code rc;
     dgm_err err;
-    dgm_buf channel; /* likewise; "." at its end */
+    dgm_buf channel;        /* likewise; "." at its end */
     dgm_buf out, error_out; /* pieces in brackets, the end as its first letter */
     size_t n_lines, n_bytes, n_while_paused;
     bool paused;
@@ -125,10 +125,10 @@ static void begin(void *arg)
     c->ms = uv_now(&loop->uv);
     dgm_timer_init(loop, &c->timer, on_kill, c);
     dgm_timer_init(loop, &c->pause_timer, on_pause_over, c);
-    c->rc = dgm_process_start(loop, &c->options,
-                              (dgm_process_handler){on_line, on_error_line, on_exit_, c,
-                                                    on_channel_line, on_channel_end},
-                              &c->process, &c->err);
+    c->rc = dgm_process_start(
+        loop, &c->options,
+        (dgm_process_handler){on_line, on_error_line, on_exit_, c, on_channel_line, on_channel_end},
+        &c->process, &c->err);
     if (c->rc) {
         dgm_timer_close(&c->timer, on_timer_closed, c);
         return;
@@ -590,7 +590,8 @@ static void a_long_line_of_a_channel_comes_in_pieces(void **state)
 
 static void a_channel_waits_while_its_reader_does(void **state)
 {
-    struct child c = sh_with_channel("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done >&3");
+    struct child c =
+        sh_with_channel("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done >&3");
     (void)state;
     c.pause_at = 10;
     run(&c);
@@ -609,23 +610,20 @@ static void a_child_has_four_descriptors_with_a_channel(void **state)
     end(&c);
 }
 
-DGM_TEST_MAIN(dgm_test(a_channel_has_both_directions_beside_the_output),
-              dgm_test(a_channel_that_the_child_closes_ends),
-              dgm_test(a_long_line_of_a_channel_comes_in_pieces),
-              dgm_test(a_channel_waits_while_its_reader_does),
-              dgm_test(a_child_has_four_descriptors_with_a_channel),
-              dgm_test(lines_come_as_they_are_written), dgm_test(what_is_written_is_read),
-              dgm_test(a_program_that_is_not_there_is_named),
-              dgm_test(it_has_the_environment_that_it_is_given),
-              dgm_test(programs_are_found_as_execvp_finds_them),
-              dgm_test(a_signal_that_kills_it_is_reported), dgm_test(kill_is_term_first),
-              dgm_test(what_ignores_term_is_killed), dgm_test(grandchildren_go_with_it),
-              dgm_test(one_that_left_its_group_is_not_waited_for),
-              dgm_test(a_line_without_end_comes_in_pieces),
-              dgm_test(a_line_of_the_largest_size_is_whole),
-              dgm_test(megabytes_pass_in_little_memory), dgm_test(it_waits_while_its_reader_does),
-              dgm_test(output_of_the_dead_is_kept_for_a_paused_reader),
-              dgm_test(input_that_is_not_read_blocks_nothing),
-              dgm_test(it_is_seen_to_end_without_pidfd_too),
-              dgm_test(it_starts_with_nothing_of_ours), dgm_test(it_ends_with_its_loop),
-              dgm_test(it_dies_with_us))
+DGM_TEST_MAIN(
+    dgm_test(a_channel_has_both_directions_beside_the_output),
+    dgm_test(a_channel_that_the_child_closes_ends),
+    dgm_test(a_long_line_of_a_channel_comes_in_pieces),
+    dgm_test(a_channel_waits_while_its_reader_does),
+    dgm_test(a_child_has_four_descriptors_with_a_channel), dgm_test(lines_come_as_they_are_written),
+    dgm_test(what_is_written_is_read), dgm_test(a_program_that_is_not_there_is_named),
+    dgm_test(it_has_the_environment_that_it_is_given),
+    dgm_test(programs_are_found_as_execvp_finds_them), dgm_test(a_signal_that_kills_it_is_reported),
+    dgm_test(kill_is_term_first), dgm_test(what_ignores_term_is_killed),
+    dgm_test(grandchildren_go_with_it), dgm_test(one_that_left_its_group_is_not_waited_for),
+    dgm_test(a_line_without_end_comes_in_pieces), dgm_test(a_line_of_the_largest_size_is_whole),
+    dgm_test(megabytes_pass_in_little_memory), dgm_test(it_waits_while_its_reader_does),
+    dgm_test(output_of_the_dead_is_kept_for_a_paused_reader),
+    dgm_test(input_that_is_not_read_blocks_nothing), dgm_test(it_is_seen_to_end_without_pidfd_too),
+    dgm_test(it_starts_with_nothing_of_ours), dgm_test(it_ends_with_its_loop),
+    dgm_test(it_dies_with_us))
