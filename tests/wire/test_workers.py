@@ -329,15 +329,18 @@ def _():
         s.stop_well()
 
 
-@test("SIGTERM: a run that does not end is continued by the next server")
+@test("SIGTERM: a run that does not end is continued by the next server, and this is not a failed attempt")
 def _():
     there = folder()
-    with serve(store=on_disk(), drain=0) as s:
-        id = start(Client(s, RPC1), f"note {there}/log x;new:part a;new:wait;again:say resumed")
-        soon(lambda: os.path.exists(there + "/log"), "it does not start")
-        s.stop_well()
-        s.restart()
-        check("resumed" in artifact_texts(ended(Client(s, RPC1), id)), "the answer")
+    with serve(store=on_disk(), drain=0, max_attempts=2) as s:
+        id = start(Client(s, RPC1), f"note {there}/log x;part a;until {there}/go;again:show attempt")
+        for n in range(3):
+            soon(lambda n=n: os.path.exists(there + "/log") and len(open(there + "/log").read().split()) > n, "it does not start")
+            s.stop_well()
+            s.restart()
+        with open(f"{there}/go", "w", encoding="utf-8"):
+            pass
+        check("1" in artifact_texts(ended(Client(s, RPC1), id)), "the answer")
         s.stop_well()
 
 

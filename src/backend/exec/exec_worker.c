@@ -334,7 +334,7 @@ static void job_read_note(struct exec_job *j, dgm_str note)
     const dgm_json *number = dgm_json_get(head, DGM_STR("attempt"));
     bool is_same =
         dgm_str_eq(dgm_json_str_member(head, "message"), j->run->input->message->message_id);
-    if (is_same && number && (!dgm_json_int(number, &attempt) || attempt < 1 || attempt > 1000))
+    if (is_same && number && (!dgm_json_int(number, &attempt) || attempt < 0 || attempt > 1000))
         attempt = 1;
     j->attempt = (unsigned)(is_same ? attempt : 1) + 1;
 }
@@ -379,9 +379,11 @@ void dgm_exec_worker_cancel(dgm_run *run)
     struct exec_job *j = run->agent_data;
     if (!j)
         return;
-    if (run->suspended) /* the next server goes on with it */
+    if (run->suspended) { /* the next server goes on with it; a stop that was asked for is not a failed attempt */
+        j->attempt--;
+        job_remember(j, NULL, NULL);
         job_end(j);
-    else if (!j->worker)
+    } else if (!j->worker)
         job_finish(j, DGM_STATE_CANCELED);
     else
         dgm_worker_run_cancel(j->worker);

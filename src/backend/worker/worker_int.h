@@ -148,6 +148,7 @@ struct worker_slot {
     size_t n_requests; /* of the worker, not answered */
     uint64_t init_number, ping_number, stop_number;
     uint64_t line_ms;      /* when it wrote its last line */
+    bool is_suspect;       /* it was silent for too long, a moment ago */
     unsigned n_missed;     /* pings */
     dgm_timer start_timer; /* limit of the handshake; then the backoff */
     dgm_timer tick;        /* heartbeat */
@@ -157,13 +158,13 @@ struct worker_slot {
     uint64_t paused_ms; /* since when */
     dgm_loop_stop stop;
     uint64_t started_ms, ready_ms, failed_ms[WORKER_FAILED_STARTS];
-    unsigned n_ends; /* in a row, that were not asked for */
-    bool is_unavailable;
-    bool wants_reload; /* a new process when the runs of this one have ended */
-    bool is_closing;   /* no more runs */
-    bool is_ending;    /* we have asked the process to end */
-    bool is_deaf;      /* the process has closed its channel */
-    char why[320];     /* it was killed, or cannot be started; "" */
+    unsigned n_ends;         /* in a row, that were not asked for */
+    const char *unavailable; /* why runs fail at once, for callers; NULL: they do not */
+    bool wants_reload;       /* a new process when the runs of this one have ended */
+    bool is_closing;         /* no more runs */
+    bool is_ending;          /* we have asked the process to end */
+    bool is_deaf;            /* the process has closed its channel */
+    char why[320];           /* it was killed, or cannot be started; "" */
     bool is_load_error;
     char *tail[WORKER_TAIL_LINES]; /* last lines of its log; a ring */
     size_t n_tail;

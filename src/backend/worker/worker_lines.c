@@ -223,6 +223,7 @@ void dgm_worker_on_line(void *slot, dgm_str line, dgm_line_end end)
         return;
     }
     s->line_ms = uv_now(&s->home->uv);
+    s->is_suspect = false;
     line = dgm_text_trim(line);
     if (!line.n || end == DGM_LINE_LAST) /* last: the process ended in the middle of a line */
         return;

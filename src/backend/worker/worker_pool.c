@@ -167,6 +167,7 @@ static void pool_start_slot(void *slot)
 
 void dgm_worker_pool_prepare(dgm_worker_pool *p, dgm_loops *loops)
 {
+    p->is_retired = false; /* a reload may bring an agent back */
     uint64_t first =
         dgm_hash(1, p->agent.id.p, p->agent.id.n); /* agents differ in their first loop */
     for (size_t i = 0; i < p->n_slots; i++) {
