@@ -22,7 +22,7 @@ PYTHON = os.path.join(ROOT, "tests/interop/langgraph/.venv-langgraph/bin/python"
 DEV = os.path.join(ROOT, "tests/interop/langgraph-server/.venv-langgraph-api/bin")
 LEAST_OF_BARE, TIMES_DEV, TIMES_PROCESS = 0.8, 3, 50
 LONG, SHORT = 1000, 20  # tokens of an answer
-THREADS, FIRST = 4, 30
+THREADS, FIRST = 16, 30
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -116,13 +116,26 @@ def our_request(text, stream):
 
 
 def their_request(text, stream):
+    """LangGraph's own API, without a thread: what costs it least."""
     body = {"assistant_id": "bench", "input": {"messages": [{"role": "user", "content": text}]}}
     return ("/runs/stream", {**body, "stream_mode": "messages-tuple", "stream_subgraphs": True}) if stream else ("/runs/wait", body)
 
 
+def their_a2a_request(url):
+    """A2A 0.3, which `langgraph dev` has for each graph."""
+    search = urllib.request.Request(url + "assistants/search", b"{}", {"Content-Type": "application/json"})
+    with urllib.request.urlopen(search, timeout=30) as f:
+        assistant = json.load(f)[0]["assistant_id"]
+
+    def request(text, _):
+        message = {"kind": "message", "messageId": os.urandom(8).hex(), "role": "user", "parts": [{"kind": "text", "text": text}]}
+        return f"/a2a/{assistant}", {"jsonrpc": "2.0", "id": "1", "method": "message/send", "params": {"message": message}}
+    return request
+
+
 def post(connection, request):
     path, body = request
-    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", "A2A-Version": "1.0"})
+    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "A2A-Version": "1.0"})
     answer = connection.getresponse()
     if answer.status != 200:
         raise Failed(f"{path}: {answer.status} {answer.read()[:300]!r}")
@@ -217,11 +230,11 @@ def own_cpu(pid):
         return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13])) / TICKS
 
 
-def beside_dev(measure):
+def beside_dev(measure, request_at=lambda _: their_request):
     with graph_server() as server:
         mine = measure(server, our_request)
     with Dev() as server:
-        return mine, measure(server, their_request)
+        return mine, measure(server, request_at(server.url))
 
 
 def turn_cost(name, agent, seconds):
@@ -255,7 +268,9 @@ def graph_rows(seconds):
             lambda: (streamed(seconds)[0], bare(seconds)["tokens_per_s"]), against="the bare graph"),
         Row("graph: CPU time of the server for a token, beside that of the bare graph", "microseconds", None,
             lambda: (streamed(seconds)[1], bare(seconds)["cpu_us_per_token"]), against="the bare graph"),
-        Row(f"graph: answers of {SHORT} tokens", "requests per CPU-second", TIMES_DEV,
+        Row(f"graph: answers of {SHORT} tokens over A2A, not streamed", "requests per CPU-second", TIMES_DEV,
+            lambda: beside_dev(lambda server, request_of: per_cpu_second(server, request_of, seconds), their_a2a_request), against="langgraph dev"),
+        Row("graph: the same, beside runs without a thread (/runs/wait), which store nothing", "requests per CPU-second", None,
             lambda: beside_dev(lambda server, request_of: per_cpu_second(server, request_of, seconds)), against="langgraph dev"),
         Row("graph: from the request to the first token", "ms", 1 / TIMES_DEV,
             lambda: beside_dev(lambda server, request_of: first_token(server.url, request_of)), goal_is_least=False, against="langgraph dev"),

@@ -1,9 +1,10 @@
 """The graph of the benchmark: `tokens N` is answered by a fake model that streams N tokens, in a subgraph, without a pause."""
 from typing import Annotated, Any, AsyncIterator, List, Optional
 
+from langchain_core.language_models.chat_models import agenerate_from_stream
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessageChunk, AnyMessage, BaseMessage
-from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
@@ -22,6 +23,10 @@ class Model(GenericFakeChatModel):
             if run_manager:
                 await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk
+
+    async def _agenerate(self, messages: List[BaseMessage], stop: Optional[List[str]] = None, run_manager: Any = None,
+                         **more: Any) -> ChatResult:
+        return await agenerate_from_stream(self._astream(messages, stop, run_manager, **more))
 
 
 MODEL = Model(messages=iter([]))
