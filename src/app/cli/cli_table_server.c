@@ -81,9 +81,10 @@ const dgm_cli_command dgm_cli_serve = {
         {.name = "insecure", .about = "allow every address without tokens"},
         {.name = "watch",
          .about = "start workers again when their files change",
-         .more = "For agents that run in worker processes (`mode: worker`): when a source file in "
-                 "the agent's folder changes, its process is replaced as soon as it has no run, and "
-                 "errors of loading are in the log. For development."},
+         .more =
+             "For agents that run in worker processes (`mode: worker`): when a source file in "
+             "the agent's folder changes, its process is replaced as soon as it has no run, and "
+             "errors of loading are in the log. For development."},
         {.name = "check", .about = "print the settings it would run with, and exit"}, HELP),
     .arguments = ARGUMENTS({"FILE", &dgm_cli_files, false, false,
                             "`agent.py`, `agent.mjs` or `agent.js`; `FILE:NAME` if it has several agents"}),

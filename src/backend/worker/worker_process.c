@@ -17,10 +17,10 @@
 
 #define BACKOFF_MS 100
 #define MAX_BACKOFF_MS 30000
-#define STABLE_MS 10000   /* a process that lived so long has not failed at its start */
+#define STABLE_MS 10000    /* a process that lived so long has not failed at its start */
 #define KILL_GRACE_MS 2000 /* from SIGTERM to SIGKILL */
-#define RELOAD_MS 30000   /* runs may go on for so long before a reload stops the process */
-#define DEAF_MS 1000      /* a process that has closed its channel exits in this time */
+#define RELOAD_MS 30000    /* runs may go on for so long before a reload stops the process */
+#define DEAF_MS 1000       /* a process that has closed its channel exits in this time */
 #define MISSES 3
 
 static uint64_t slot_now(const struct worker_slot *s)
@@ -205,7 +205,7 @@ static void slot_on_channel_end(void *user)
     struct worker_slot *s = user;
     s->is_deaf = true;
     if (s->state == WORKER_STARTING || s->state == WORKER_READY)
-        dgm_timer_start(&s->stop_timer, DEAF_MS); /* its exit status says more */
+        dgm_timer_start(&s->stop_timer, DEAF_MS); /* its exit status is a better explanation */
 }
 
 /* ---- heartbeat ----------------------------------------------------------------------------------------------------------------- */
@@ -236,8 +236,9 @@ static void slot_send_init(struct worker_slot *s)
     const dgm_worker_pool *p = s->pool;
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"protocolVersion\":1,\"server\":{\"name\":\"dragoman\",\"version\":\"" DGM_VERSION
-                        "\"},\"agent\":");
+    dgm_buf_add_lit(
+        &b, "{\"protocolVersion\":1,\"server\":{\"name\":\"dragoman\",\"version\":\"" DGM_VERSION
+            "\"},\"agent\":");
     dgm_json_put_str(&b, p->agent.id.p ? p->agent.id : DGM_STR(""));
     dgm_buf_add_lit(&b, ",\"cwd\":");
     dgm_json_put_str(&b, dgm_str_from(p->options.cwd ? p->options.cwd : "."));
@@ -281,8 +282,8 @@ static void slot_start_process(struct worker_slot *s)
     s->state = WORKER_STARTING;
     s->line_ms = s->started_ms = slot_now(s);
     dgm_worker_slot_set_alive(s, true);
-    s->session = p->options.service.open ? p->options.service.open(p->options.service.user, s->home)
-                                         : NULL;
+    s->session =
+        p->options.service.open ? p->options.service.open(p->options.service.user, s->home) : NULL;
     dgm_timer_start(&s->start_timer, p->start_ms);
     slot_send_init(s);
 }
@@ -340,7 +341,8 @@ static struct worker_info *slot_make_info(struct worker_slot *s, const dgm_json 
 static void slot_log_ready(struct worker_slot *s, const dgm_json *result)
 {
     const dgm_json *worker = dgm_json_get(result, DGM_STR("worker"));
-    dgm_str name = dgm_json_str_member(worker, "name"), version = dgm_json_str_member(worker, "version");
+    dgm_str name = dgm_json_str_member(worker, "name"),
+            version = dgm_json_str_member(worker, "version");
     dgm_worker_log(s, false, "process %d is ready after %.1f s (%.*s%s%.*s)",
                    dgm_process_pid(s->process), (double)(slot_now(s) - s->started_ms) / 1000,
                    (int)(name.n < 60 ? name.n : 60), name.n ? name.p : "", version.n ? " " : "",

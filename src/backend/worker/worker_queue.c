@@ -147,7 +147,8 @@ static bool queue_thread_is_busy(const struct worker_slot *s, uint64_t thread)
     for (size_t i = 0; i < s->sent.cap; i++) {
         for (dgm_table_node *n = s->sent.slots[i]; n; n = n->next) {
             const struct worker_item *item =
-                (const struct worker_item *)(void *)((char *)n - offsetof(struct worker_item, node));
+                (const struct worker_item *)(void *)((char *)n -
+                                                     offsetof(struct worker_item, node));
             if (item->kind == WORKER_RUN && item->thread == thread)
                 return true;
         }
