@@ -9,10 +9,12 @@
 #include <stdio.h>
 
 const dgm_backend *const dgm_backends[] = {
-    &dgm_backend_hello, &dgm_backend_demo, &dgm_backend_exec,
-    &dgm_backend_a2a,   &dgm_backend_http, &dgm_backend_llm, &dgm_backend_langgraph,
-    &dgm_backend_graph_server,
-    &dgm_backend_bench, &dgm_backend_tck,  NULL,
+    &dgm_backend_hello,     &dgm_backend_demo,
+    &dgm_backend_exec,      &dgm_backend_a2a,
+    &dgm_backend_http,      &dgm_backend_llm,
+    &dgm_backend_langgraph, &dgm_backend_graph_server,
+    &dgm_backend_bench,     &dgm_backend_tck,
+    NULL,
 };
 
 const dgm_backend *dgm_backend_by_type(dgm_str type)

@@ -6,10 +6,10 @@
  */
 #include "backend/langgraph/graph_map.h"
 #include "base/limits.h"
-#include "json/build.h"
 #include "model/fold.h"
 #include "model/form.h"
 #include "support/check.h"
+#include "json/build.h"
 
 #include <dirent.h>
 
@@ -99,7 +99,8 @@ static void start_fold(struct output *x, const dgm_graph_turn *t)
                      .context_id = t->context_id,
                      .status.state = DGM_STATE_SUBMITTED,
                      .history = {&first, 1}};
-    dgm_event event = {.kind = DGM_EVENT_TASK, .task = t->task ? (dgm_task *)(uintptr_t)t->task : &task};
+    dgm_event event = {.kind = DGM_EVENT_TASK,
+                       .task = t->task ? (dgm_task *)(uintptr_t)t->task : &task};
     x->fold = dgm_fold_new((dgm_fold_options){0});
     check_ok(dgm_fold_add(x->fold, &event, DGM_BY_SERVER, &err), err);
     dgm_internal answer = {.kind = DGM_INTERNAL_MESSAGE, .message = &first};
@@ -138,21 +139,21 @@ static void feed(dgm_graph_out *o, const dgm_json *events)
     }
 }
 
-static void end_turn(dgm_graph_out *o, dgm_arena *a, const struct turn_file *f, const dgm_graph_turn *t,
-                     const dgm_graph_plan *plan, dgm_buf *b)
+static void end_turn(dgm_graph_out *o, dgm_arena *a, const struct turn_file *f,
+                     const dgm_graph_turn *t, const dgm_graph_plan *plan, dgm_buf *b)
 {
-    const dgm_json *error = member(f->root, "error"), *state = member(f->root, "state"), *sync = NULL;
+    const dgm_json *error = member(f->root, "error"), *state = member(f->root, "state"),
+                   *sync = NULL;
     const dgm_json *result = member(f->root, "result");
     if (state)
         result = dgm_graph_result_of_state(a, state, plan->human_id);
     if (plan->kind == DGM_GRAPH_ASK_AGAIN) {
         dgm_graph_out_ask(o, t, plan->why);
     } else if (error) {
-        dgm_task_state to = dgm_str_is(dgm_json_str_member(error, "state"), "rejected")
-                                ? DGM_STATE_REJECTED
-                            : dgm_str_is(dgm_json_str_member(error, "state"), "canceled")
-                                ? DGM_STATE_CANCELED
-                                : DGM_STATE_FAILED;
+        dgm_task_state to =
+            dgm_str_is(dgm_json_str_member(error, "state"), "rejected")   ? DGM_STATE_REJECTED
+            : dgm_str_is(dgm_json_str_member(error, "state"), "canceled") ? DGM_STATE_CANCELED
+                                                                          : DGM_STATE_FAILED;
         dgm_graph_out_fail(o, to, dgm_json_str_member(error, "text"));
     } else if (result) {
         sync = dgm_graph_out_result(o, a, result);
@@ -195,7 +196,8 @@ static void run_turn(dgm_arena *a, const struct turn_file *f, dgm_buf *b)
                              .message = turn.message,
                              .task = turn.task,
                              .tools = dgm_graph_tools(turn.message, turn.metadata),
-                             .has_messages = !yyjson_is_false(dgm_json_get(given, DGM_STR("hasMessages"))),
+                             .has_messages =
+                                 !yyjson_is_false(dgm_json_get(given, DGM_STR("hasMessages"))),
                              .is_rerun = yyjson_is_true(dgm_json_get(given, DGM_STR("rerun"))),
                              .mint = {{1, 2}, 0, {0}}},
         (dgm_graph_sink){on_emit, on_note, &x});
@@ -292,8 +294,8 @@ static void turn_is_mapped(void **state)
     }
     dgm_str want_text = expect ? dgm_json_text_in(a, expect) : DGM_STR("null");
     if (!expect || !dgm_json_equal(got, expect))
-        check_bytes_(dgm_json_text_in(a, got).p, dgm_json_text_in(a, got).n, want_text.p, want_text.n, f->path,
-                     1);
+        check_bytes_(dgm_json_text_in(a, got).p, dgm_json_text_in(a, got).n, want_text.p,
+                     want_text.n, f->path, 1);
 }
 
 static int compare_files(const void *a, const void *b)

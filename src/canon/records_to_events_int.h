@@ -60,11 +60,11 @@ struct dgm_records_to_events {
     struct from_text *texts;
     size_t n_texts, cap_texts;
     struct from_file *files; /* whose chunks are not complete */
-    dgm_map artifacts;      /* artifactId -> text */
-    dgm_map ids;            /* messageId -> 0: ids in use */
-    dgm_text_pieces pieces; /* of status and message texts */
-    bool restarts;          /* the text of an artifact starts again, and more of it follows */
-    size_t touched;         /* the text that was extended last; or DGM_NO_STREAM */
+    dgm_map artifacts;       /* artifactId -> text */
+    dgm_map ids;             /* messageId -> 0: ids in use */
+    dgm_text_pieces pieces;  /* of status and message texts */
+    bool restarts;           /* the text of an artifact starts again, and more of it follows */
+    size_t touched;          /* the text that was extended last; or DGM_NO_STREAM */
 
     struct from_call *calls;
     size_t n_calls, cap_calls;

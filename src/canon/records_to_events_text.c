@@ -239,8 +239,8 @@ static int64_t chunk_number(const dgm_artifact *artifact)
 }
 
 /* Readers get the file when it is complete. One that joined later gets it from the Task. */
-static void from_records_file_chunk(dgm_records_to_events *f, const dgm_artifact *artifact, bool append,
-                                    bool last)
+static void from_records_file_chunk(dgm_records_to_events *f, const dgm_artifact *artifact,
+                                    bool append, bool last)
 {
     struct from_file *x = file_of(f, artifact->artifact_id);
     dgm_part part = artifact->parts.at[0];

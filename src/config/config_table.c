@@ -420,8 +420,8 @@ static const dgm_config_shape a2a = {
 
 /* ---- agents -------------------------------------------------------------------------------------------------- */
 
-static const char *const agent_types[] = {"hello", "demo", "llm",  "langgraph",
-                                          "exec",  "a2a",  "http", "langgraph-server",
+static const char *const agent_types[] = {"hello", "demo",  "llm",  "langgraph",
+                                          "exec",  "a2a",   "http", "langgraph-server",
                                           "tck",   "bench", NULL};
 
 #define HISTORY(member) offsetof(dgm_config_history, member)

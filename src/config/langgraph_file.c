@@ -1,7 +1,7 @@
 /* config/langgraph_file.c - the graphs of langgraph.json or aion.yaml as agents. */
 #include "config/langgraph_file.h"
-#include "config/config_int.h"
 #include "base/limits.h"
+#include "config/config_int.h"
 #include "json/build.h"
 
 #include <errno.h>
@@ -39,7 +39,8 @@ static dgm_code read_text(dgm_arena *a, const char *path, dgm_str *ret, dgm_err 
     return DGM_OK;
 }
 
-static dgm_code read_document(dgm_arena *a, const char *path, const dgm_json **ret_root, dgm_err *err)
+static dgm_code read_document(dgm_arena *a, const char *path, const dgm_json **ret_root,
+                              dgm_err *err)
 {
     dgm_config_findings findings = {.arena = a};
     dgm_config_doc doc = {.file = dgm_str_from(path)};
@@ -54,7 +55,8 @@ static dgm_code read_document(dgm_arena *a, const char *path, const dgm_json **r
         dgm_buf_init(&b, 300);
         if (findings.n)
             dgm_config_finding_put(&b, &findings.at[0]);
-        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "%.*s", DGM_P(b.n ? dgm_buf_str(&b) : DGM_STR("the file is not an object")));
+        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "%.*s",
+                      DGM_P(b.n ? dgm_buf_str(&b) : DGM_STR("the file is not an object")));
         dgm_buf_done(&b);
         return rc;
     }
@@ -80,7 +82,8 @@ static void put_card(dgm_json_build *b, const dgm_json *about)
 }
 
 /* There is no file that could name the variables that a graph needs: it gets all. */
-static void put_agent(dgm_json_build *b, dgm_str id, const dgm_json *about, dgm_str config, dgm_str folder)
+static void put_agent(dgm_json_build *b, dgm_str id, const dgm_json *about, dgm_str config,
+                      dgm_str folder)
 {
     dgm_json_build_object(b, NULL);
     dgm_json_build_str(b, "id", id);
@@ -102,7 +105,8 @@ static void put_agent(dgm_json_build *b, dgm_str id, const dgm_json *about, dgm_
 static bool is_langgraph(const dgm_json *about)
 {
     dgm_str framework = dgm_json_str_member(about, "framework");
-    return dgm_json_str_member(about, "path").n && (!framework.n || dgm_str_is(framework, "langgraph"));
+    return dgm_json_str_member(about, "path").n &&
+           (!framework.n || dgm_str_is(framework, "langgraph"));
 }
 
 dgm_code dgm_langgraph_file_put_agents(dgm_buf *out, const char *file, dgm_err *err)
@@ -130,7 +134,10 @@ dgm_code dgm_langgraph_file_put_agents(dgm_buf *out, const char *file, dgm_err *
     }
     dgm_json_build_close(&b);
     if (!count)
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "%.300s has no graphs: expected `graphs` (langgraph.json) or `aion.agents` (aion.yaml)", file);
+        return dgm_fail(
+            err, DGM_BAD_PARAMS, NULL,
+            "%.300s has no graphs: expected `graphs` (langgraph.json) or `aion.agents` (aion.yaml)",
+            file);
     dgm_json_put(out, dgm_json_build_end(&b));
     return DGM_OK;
 }

@@ -43,21 +43,29 @@ static void expect_agents(const char *name, const char *want)
 static void graphs_of_langgraph_json_are_agents(void **state)
 {
     (void)state;
-    write_project("langgraph.json", "{\"dependencies\":[\".\"],\"graphs\":{\"agent\":\"./a.py:graph\",\"other\":"
-                                    "{\"path\":\"./o.py:make\",\"description\":\"Other\"}}}");
+    write_project("langgraph.json",
+                  "{\"dependencies\":[\".\"],\"graphs\":{\"agent\":\"./a.py:graph\",\"other\":"
+                  "{\"path\":\"./o.py:make\",\"description\":\"Other\"}}}");
     expect_agents("langgraph.json",
-                  "[{\"id\":\"agent\",\"type\":\"langgraph\",\"settings\":{\"config\":\"F/langgraph.json\",\"graph\":"
-                  "\"agent\",\"inherit_env\":\"all\"}},{\"id\":\"other\",\"type\":\"langgraph\",\"card\":{\"description\":"
-                  "\"Other\"},\"settings\":{\"config\":\"F/langgraph.json\",\"graph\":\"other\",\"inherit_env\":\"all\"}}]");
+                  "[{\"id\":\"agent\",\"type\":\"langgraph\",\"settings\":{\"config\":\"F/"
+                  "langgraph.json\",\"graph\":"
+                  "\"agent\",\"inherit_env\":\"all\"}},{\"id\":\"other\",\"type\":\"langgraph\","
+                  "\"card\":{\"description\":"
+                  "\"Other\"},\"settings\":{\"config\":\"F/"
+                  "langgraph.json\",\"graph\":\"other\",\"inherit_env\":\"all\"}}]");
 }
 
 static void graphs_of_aion_yaml_are_agents(void **state)
 {
     (void)state;
-    write_project("aion.yaml", "aion:\n  agents:\n    first: {path: './a.py:graph', framework: langgraph, name: First}\n"
-                               "    second: {path: './b.py:x', framework: adk}\n");
-    expect_agents("aion.yaml", "[{\"id\":\"first\",\"type\":\"langgraph\",\"card\":{\"name\":\"First\"},\"settings\":{\"path\":"
-                               "\"./a.py:graph\",\"cwd\":\"F/\",\"graph\":\"first\",\"inherit_env\":\"all\"}}]");
+    write_project(
+        "aion.yaml",
+        "aion:\n  agents:\n    first: {path: './a.py:graph', framework: langgraph, name: First}\n"
+        "    second: {path: './b.py:x', framework: adk}\n");
+    expect_agents("aion.yaml",
+                  "[{\"id\":\"first\",\"type\":\"langgraph\",\"card\":{\"name\":\"First\"},"
+                  "\"settings\":{\"path\":"
+                  "\"./a.py:graph\",\"cwd\":\"F/\",\"graph\":\"first\",\"inherit_env\":\"all\"}}]");
 }
 
 static void mistakes_are_explained(void **state)
@@ -80,7 +88,8 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const names[] = {"langgraph.json", "aion.yaml", "bad.json", "empty.json", "list.json"};
+    static const char *const names[] = {"langgraph.json", "aion.yaml", "bad.json", "empty.json",
+                                        "list.json"};
     char path[200];
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -94,7 +103,8 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {dgm_test(graphs_of_langgraph_json_are_agents),
-                                       dgm_test(graphs_of_aion_yaml_are_agents), dgm_test(mistakes_are_explained)};
+                                       dgm_test(graphs_of_aion_yaml_are_agents),
+                                       dgm_test(mistakes_are_explained)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

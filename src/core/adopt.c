@@ -30,8 +30,8 @@ static void adopt_finish(struct adopting *x)
 
 static void adopt_ask(struct adopting *x, dgm_task_state state);
 
-static void adopt_on_rows(dgm_code code, const dgm_task_row *rows, size_t n, bool more, size_t total,
-                          const dgm_err *err, void *arg)
+static void adopt_on_rows(dgm_code code, const dgm_task_row *rows, size_t n, bool more,
+                          size_t total, const dgm_err *err, void *arg)
 {
     struct adopting *x = arg;
     (void)more, (void)total, (void)err;

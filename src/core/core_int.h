@@ -363,7 +363,8 @@ struct run {
     bool has_read;       /* the agent has read its input */
     bool has_no_note[2]; /* by scope: its task or context is new, and nothing was stored for it */
     const char *error;
-    const dgm_json *routing; /* keys of the request that messages of the agent get, too; may be NULL */
+    const dgm_json
+        *routing; /* keys of the request that messages of the agent get, too; may be NULL */
     struct run_note *notes; /* requests that the store has not answered: run_notes.c */
 };
 
@@ -394,10 +395,12 @@ void dgm_core_run_abort(
 
 /* Metadata that routes a request, of agents that have threads (dgm_backend.has_threads). */
 bool dgm_core_run_is_routing(dgm_str key);
-/* The members of both that do; NULL: there are none. In the arena. */
-const dgm_json *dgm_core_run_find_routing(dgm_arena *a, const dgm_json *first, const dgm_json *second);
+/* The members of both that do; NULL: no such member. In the arena. */
+const dgm_json *dgm_core_run_find_routing(dgm_arena *a, const dgm_json *first,
+                                          const dgm_json *second);
 /* The metadata with these members. */
-const dgm_json *dgm_core_run_routed(dgm_arena *a, const dgm_json *routing, const dgm_json *metadata);
+const dgm_json *dgm_core_run_routed(dgm_arena *a, const dgm_json *routing,
+                                    const dgm_json *metadata);
 
 /* Members of dgm_run_ops. */
 void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,

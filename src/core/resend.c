@@ -257,9 +257,10 @@ static dgm_code check_not_changed(const struct call *c, dgm_str task_id, dgm_err
 {
     if (!c->agent->backend->has_threads)
         return DGM_OK;
-    return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_LIT(NULL, "message"), "messageId"),
-                    "the messageId was used before with another content, in task %.*s: send a new messageId",
-                    DGM_P(task_id));
+    return dgm_fail(
+        err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_LIT(NULL, "message"), "messageId"),
+        "the messageId was used before with another content, in task %.*s: send a new messageId",
+        DGM_P(task_id));
 }
 
 void dgm_resend_to_waiting_task(struct shard *s, struct call *first, dgm_str task_id)
@@ -285,7 +286,8 @@ static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err
     struct shard *s = first->shard;
     struct inflight *f = first->send.inflight;
     dgm_err changed = {0};
-    if (!code && row && !is_row_of(row, first) && (code = check_not_changed(first, row->task_id, &changed)))
+    if (!code && row && !is_row_of(row, first) &&
+        (code = check_not_changed(first, row->task_id, &changed)))
         err = &changed;
     if (!code && !is_row_of(row, first)) {
         dgm_core_adopt_or_start(s, first);
@@ -363,7 +365,8 @@ bool dgm_resend_attach(struct live *l, struct call *c)
             resend_answer_copy(f, c);
             return true;
         }
-        if (dgm_str_eq(f->message_id, c->send.message_id) && check_not_changed(c, l->id, &changed)) {
+        if (dgm_str_eq(f->message_id, c->send.message_id) &&
+            check_not_changed(c, l->id, &changed)) {
             dgm_call_refuse(c, &changed);
             return true;
         }

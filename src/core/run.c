@@ -552,8 +552,10 @@ bool dgm_core_run_resume(struct live *l)
     l->run = r;
     r->input.is_resumed = true;
     r->input.accepted = (dgm_messages){messages.at + 1, messages.n - 1};
-    if (r->agent->backend->has_threads) /* the metadata of the request is not stored, that of its task is */
-        r->routing = dgm_core_run_find_routing(r->base.arena, r->routing, dgm_fold_task(l->fold)->metadata);
+    if (r->agent->backend
+            ->has_threads) /* the metadata of the request is not stored, that of its task is */
+        r->routing =
+            dgm_core_run_find_routing(r->base.arena, r->routing, dgm_fold_task(l->fold)->metadata);
     if ((r->task_before = dgm_live_snapshot(l)) &&
         !dgm_record_event(r->task_before, r->base.arena, &event, NULL))
         r->input.task = event.task;
@@ -624,8 +626,8 @@ void dgm_core_run_abort(struct run *r)
         answer_with_error(r, &err);
     } else if (r->live && r->live->state == LIVE_READY &&
                !dgm_state_is_terminal(r->live->task_state)) {
-        r->base.suspended = dgm_backend_resumes(r->agent->backend, r->agent->agent) && !r->base.canceled &&
-                            !dgm_state_is_interrupted(r->live->task_state);
+        r->base.suspended = dgm_backend_resumes(r->agent->backend, r->agent->agent) &&
+                            !r->base.canceled && !dgm_state_is_interrupted(r->live->task_state);
         if (!r->base.suspended)
             dgm_live_end_task(r->live, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err);
     }

@@ -71,10 +71,12 @@ static size_t count_routing(const dgm_json *metadata)
     return n;
 }
 
-const dgm_json *dgm_core_run_find_routing(dgm_arena *a, const dgm_json *first, const dgm_json *second)
+const dgm_json *dgm_core_run_find_routing(dgm_arena *a, const dgm_json *first,
+                                          const dgm_json *second)
 {
     const dgm_json *both[] = {first, second};
-    dgm_member *members = dgm_new_n(a, dgm_member, count_routing(first) + count_routing(second) + 1);
+    dgm_member *members =
+        dgm_new_n(a, dgm_member, count_routing(first) + count_routing(second) + 1);
     yyjson_val *key, *value;
     size_t i, max, n = 0;
     for (int k = 0; k < 2; k++) {

@@ -767,10 +767,30 @@ static void text_that_hides_json_stays_text(void **state)
                 "\"},\"address\":{},\"eats\":\",\",\"u{\":\"[\"}");
 }
 
-DGM_TEST_MAIN(dgm_test(every_kind_of_member_round_trips), dgm_test(order_does_not_matter),
-              dgm_test(any_order_is_written_in_ours), dgm_test(the_limit_of_the_buffer_holds),
-              dgm_test(values_arrive_in_the_struct), dgm_test(null_means_absent_except_for_json),
-              dgm_test(what_is_required_must_be_there),
+static void base64_pieces_join(void **state)
+{
+    static const struct {
+        const char *first, *more, *want;
+    } rows[] = {{"aGVs", "bG8=", "aGVsbG8="},
+                {"aA==", "aQ==", "aGk="},
+                {"aGk=", "IQ==", "aGkh"},
+                {"", "aGk=", "aGk="},
+                {"aGk=", "", "aGk="},
+                {"aA==", "aSE=", "aGkh"},
+                {"aGVsbG8=", "IHdvcmxk", "aGVsbG8gd29ybGQ="}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_str more, first = dgm_str_from(rows[i].first);
+        size_t stays = dgm_base64_join(a, first, dgm_str_from(rows[i].more), &more);
+        check_str(dgm_arena_printf(a, "%.*s%.*s", (int)stays, first.p, DGM_P(more)), rows[i].want);
+    }
+}
+
+DGM_TEST_MAIN(dgm_test(base64_pieces_join), dgm_test(every_kind_of_member_round_trips),
+              dgm_test(order_does_not_matter), dgm_test(any_order_is_written_in_ours),
+              dgm_test(the_limit_of_the_buffer_holds), dgm_test(values_arrive_in_the_struct),
+              dgm_test(null_means_absent_except_for_json), dgm_test(what_is_required_must_be_there),
               dgm_test(missing_ids_are_minted_if_there_is_a_mint),
               dgm_test(strict_readers_ask_for_more), dgm_test(exactly_one_member_of_a_union),
               dgm_test(the_member_the_tag_names_is_written_even_when_empty),

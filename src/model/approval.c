@@ -354,7 +354,8 @@ bool dgm_part_is_asked(const dgm_part *p)
 
 const dgm_json *dgm_part_interrupts(const dgm_part *p)
 {
-    yyjson_val *list = p->kind == DGM_PART_DATA ? dgm_json_get(p->data, DGM_STR(DGM_DATA_INTERRUPTS)) : NULL;
+    yyjson_val *list =
+        p->kind == DGM_PART_DATA ? dgm_json_get(p->data, DGM_STR(DGM_DATA_INTERRUPTS)) : NULL;
     yyjson_val *first = yyjson_arr_get_first(list);
     bool is_list = yyjson_is_arr(list) && (!first || dgm_json_str_member(first, "id").n) &&
                    yyjson_obj_size((yyjson_val *)(uintptr_t)p->data) <= 2;

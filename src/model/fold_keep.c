@@ -3,8 +3,8 @@
 #include "model/fold_int.h"
 #include "model/guard.h"
 #include "model/stamp.h"
-#include "json/shape.h"
 #include "json/json.h"
+#include "json/shape.h"
 
 /* Up to so many are looked at one by one. */
 #define FEW_MESSAGES 8
@@ -355,7 +355,8 @@ static bool are_one_file(const dgm_part *a, const dgm_part *b)
     return a->kind == DGM_PART_RAW && b->kind == DGM_PART_RAW &&
            dgm_str_eq(a->filename, b->filename) && dgm_str_eq(a->media_type, b->media_type) &&
            dgm_json_int(dgm_json_get(a->metadata, DGM_STR(DGM_PART_CHUNK)), &first) &&
-           dgm_json_int(dgm_json_get(b->metadata, DGM_STR(DGM_PART_CHUNK)), &second) && second > first;
+           dgm_json_int(dgm_json_get(b->metadata, DGM_STR(DGM_PART_CHUNK)), &second) &&
+           second > first;
 }
 
 /* A chunk that only closes an artifact: A2A wants a part in every update. */

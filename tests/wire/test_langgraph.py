@@ -471,6 +471,19 @@ def _():
         same(w.trace(), ["run 1 input", "s1", "s2", "run 1 continue", "s2"])
 
 
+@test("kill -9 of the server, twice in one node: the task goes on")
+def _():
+    with World() as w:
+        t = w.client.send("steps go", config={"returnImmediately": True}).task
+        for n in 1, 2:
+            soon(lambda n=n: w.trace().count("s2") == n, w.trace)
+            w.server.kill()
+            w.server.restart()
+        soon(lambda: w.trace().count("s2") == 3, w.trace)
+        w.go("go")
+        same((task_text(w.finished(t["id"])), w.trace().count("s1")), ("two three", 1))
+
+
 @test("kill -9 of the server while the task waits: the answer resumes it")
 def _():
     with World() as w:

@@ -62,13 +62,20 @@ static const struct {
     const char *command;
     int (*run)(const dgm_cli_line *line);
 } commands[] = {
-    {"serve", serve},           {"send", dgm_client_send},
-    {"task", dgm_client_task},  {"card", dgm_client_card},
-    {"db", dgm_admin_db},       {"init", dgm_admin_init},
-    {"bench", dgm_load_bench},  {"lint", dgm_client_lint},
-    {"schema", schema},         {"connect", dgm_client_connect},
-    {"mcp", dgm_mcp_command},   {"mcp-conformance", dgm_mcp_conformance},
-    {"mcp-demo", dgm_mcp_demo}, {"try", dgm_client_try},
+    {"serve", serve},
+    {"send", dgm_client_send},
+    {"task", dgm_client_task},
+    {"card", dgm_client_card},
+    {"db", dgm_admin_db},
+    {"init", dgm_admin_init},
+    {"bench", dgm_load_bench},
+    {"lint", dgm_client_lint},
+    {"schema", schema},
+    {"connect", dgm_client_connect},
+    {"mcp", dgm_mcp_command},
+    {"mcp-conformance", dgm_mcp_conformance},
+    {"mcp-demo", dgm_mcp_demo},
+    {"try", dgm_client_try},
     {"worker", dgm_admin_worker},
 };
 

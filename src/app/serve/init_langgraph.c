@@ -59,9 +59,7 @@ static const char langgraph_readme[] =
     "docs/agents/langgraph.md has files, data, progress, questions (`interrupt`) and full A2A answers.\n";
 /* clang-format on */
 
-const dgm_init_file dgm_init_langgraph_files[] = {{"dragoman.yaml", langgraph_yaml, false},
-                                                  {"dragoman.schema.json", NULL, false},
-                                                  {"langgraph.json", langgraph_json, false},
-                                                  {"graph.py", langgraph_graph, false},
-                                                  {"README.md", langgraph_readme, false},
-                                                  {0}};
+const dgm_init_file dgm_init_langgraph_files[] = {
+    {"dragoman.yaml", langgraph_yaml, false},  {"dragoman.schema.json", NULL, false},
+    {"langgraph.json", langgraph_json, false}, {"graph.py", langgraph_graph, false},
+    {"README.md", langgraph_readme, false},    {0}};

@@ -242,6 +242,11 @@ static void put_settings_of_llm(dgm_buf *b)
     assert_true(dgm_config_put_settings_docs(b, DGM_STR("llm")));
 }
 
+static void put_settings_of_langgraph(dgm_buf *b)
+{
+    assert_true(dgm_config_put_settings_docs(b, DGM_STR("langgraph")));
+}
+
 static void the_guide_has_the_settings_of_the_types(void **state)
 {
     (void)state;
@@ -249,6 +254,8 @@ static void the_guide_has_the_settings_of_the_types(void **state)
     check_section("docs/agents/a2a.md", "<!-- settings of a2a: ", put_settings_of_a2a);
     check_section("docs/agents/http.md", "<!-- settings of http: ", put_settings_of_http);
     check_section("docs/agents/llm.md", "<!-- settings of llm: ", put_settings_of_llm);
+    check_section("docs/agents/langgraph.md",
+                  "<!-- settings of langgraph: ", put_settings_of_langgraph);
     check_section("docs/agents/langgraph-server.md", "<!-- settings of langgraph-server: ",
                   put_settings_of_langgraph_server);
 }

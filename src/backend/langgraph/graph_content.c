@@ -8,7 +8,8 @@ dgm_graph_role dgm_graph_role_of(const dgm_json *message)
     dgm_str type = dgm_json_str_member(message, "type");
     if (!type.n)
         type = dgm_json_str_member(message, "role");
-    if (dgm_str_is(type, "ai") || dgm_str_is(type, "AIMessageChunk") || dgm_str_is(type, "assistant"))
+    if (dgm_str_is(type, "ai") || dgm_str_is(type, "AIMessageChunk") ||
+        dgm_str_is(type, "assistant"))
         return DGM_GRAPH_AI;
     if (dgm_str_is(type, "human") || dgm_str_is(type, "HumanMessageChunk") ||
         dgm_str_is(type, "user"))
@@ -55,8 +56,8 @@ static void add_block_reasoning(dgm_buf *b, const yyjson_val *block)
     } else if (dgm_str_is(type, "thinking")) {
         dgm_buf_add_str(b, dgm_json_str_member(block, "thinking"));
     } else if (dgm_str_is(type, "reasoning_content")) {
-        dgm_buf_add_str(b, dgm_json_str_member(
-                               dgm_json_get(block, DGM_STR("reasoning_content")), "text"));
+        dgm_buf_add_str(
+            b, dgm_json_str_member(dgm_json_get(block, DGM_STR("reasoning_content")), "text"));
     }
 }
 

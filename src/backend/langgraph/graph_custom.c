@@ -7,9 +7,9 @@
  */
 #include "backend/langgraph/graph_int.h"
 #include "base/limits.h"
+#include "model/fold.h"
 #include "json/build.h"
 #include "json/shape.h"
-#include "model/fold.h"
 
 /* The name of AG-UI's CUSTOM event, and of the AI SDK's data part, for values without `a2a`. */
 #define CUSTOM_NAME "custom"
@@ -101,7 +101,7 @@ static dgm_str whole_groups(dgm_graph_out *o, struct graph_artifact *x, dgm_str 
     return text;
 }
 
-static bool read_part(dgm_graph_out *o, const dgm_json *a2a, dgm_str kind, dgm_part *ret)
+static bool read_custom_part(dgm_graph_out *o, const dgm_json *a2a, dgm_str kind, dgm_part *ret)
 {
     dgm_str url = dgm_json_str_member(a2a, "url"), bytes = dgm_json_str_member(a2a, "base64");
     bool has_bytes = yyjson_is_str(dgm_json_get(a2a, DGM_STR("base64")));
@@ -111,7 +111,8 @@ static bool read_part(dgm_graph_out *o, const dgm_json *a2a, dgm_str kind, dgm_p
         return true;
     }
     if (!dgm_str_is(kind, "file") || (url.n > 0) == has_bytes) {
-        dgm_graph_note(o, "an artifact that is neither a file with url or base64 nor data was ignored");
+        dgm_graph_note(
+            o, "an artifact that is neither a file with url or base64 nor data was ignored");
         return false;
     }
     *ret = (dgm_part){.kind = has_bytes ? DGM_PART_RAW : DGM_PART_URL,
@@ -126,7 +127,7 @@ static void on_artifact(dgm_graph_out *o, const dgm_json *a2a)
     bool wants_append = yyjson_is_true(dgm_json_get(a2a, DGM_STR("append")));
     bool last = !yyjson_is_false(dgm_json_get(a2a, DGM_STR("is_last_chunk")));
     dgm_part part;
-    if (!read_part(o, a2a, kind, &part))
+    if (!read_custom_part(o, a2a, kind, &part))
         return;
     name = name.n ? name : kind;
     part.filename = part.kind == DGM_PART_DATA || dgm_str_eq(name, kind) ? (dgm_str){0} : name;
@@ -163,7 +164,8 @@ static dgm_str message_id_of(dgm_graph_out *o, const dgm_json *message)
 static void on_emitted_message(dgm_graph_out *o, const dgm_json *message)
 {
     if (dgm_graph_role_of(message) != DGM_GRAPH_AI) {
-        dgm_graph_note(o, "emit_message: expected an AIMessage or AIMessageChunk; the message was ignored");
+        dgm_graph_note(
+            o, "emit_message: expected an AIMessage or AIMessageChunk; the message was ignored");
         return;
     }
     if (dgm_graph_is_chunk(message)) {
@@ -204,7 +206,8 @@ void dgm_graph_on_custom(dgm_graph_out *o, const dgm_json *value)
     else if (dgm_str_is(type, "task_metadata"))
         on_metadata(o, dgm_json_get(a2a, DGM_STR("metadata")));
     else
-        dgm_graph_note(o, "a custom event with the unknown a2a.type \"%.*s\" was ignored; types: "
-                          "artifact, message, task_metadata",
+        dgm_graph_note(o,
+                       "a custom event with the unknown a2a.type \"%.*s\" was ignored; types: "
+                       "artifact, message, task_metadata",
                        (int)(type.n < 60 ? type.n : 60), type.p ? type.p : "");
 }

@@ -6,11 +6,11 @@
  */
 #include "backend/langgraph/graph_int.h"
 #include "base/limits.h"
-#include "json/build.h"
 #include "model/approval.h"
 #include "model/calls.h"
 #include "model/fold.h"
 #include "model/stamp.h"
+#include "json/build.h"
 
 /* ---- the answer ---------------------------------------------------------------------------------------------------------------- */
 
@@ -67,7 +67,7 @@ static bool is_callers_tool(const dgm_graph_out *o, dgm_str name)
     return false;
 }
 
-/* Calls of the caller's tools without a result: the caller makes them. NULL: there are none. */
+/* Calls of the caller's tools without a result: the caller makes them. NULL: no such call. */
 static const dgm_json *open_calls(dgm_graph_out *o, const dgm_json *messages)
 {
     yyjson_val *m, *call, *last = yyjson_arr_get_last(graph_val(messages));
@@ -131,7 +131,8 @@ static bool wants_auth(const dgm_json *value)
     return dgm_str_is(state, "auth-required") || dgm_str_is(state, "TASK_STATE_AUTH_REQUIRED");
 }
 
-static const dgm_json *pending_data(dgm_graph_out *o, const dgm_json *interrupts, const dgm_json *next)
+static const dgm_json *pending_data(dgm_graph_out *o, const dgm_json *interrupts,
+                                    const dgm_json *next)
 {
     yyjson_val *it;
     size_t i, n;
@@ -160,7 +161,8 @@ static dgm_str breakpoint_text(dgm_graph_out *o, const dgm_json *next)
     yyjson_val *first = yyjson_arr_get_first(graph_val(next));
     if (!yyjson_is_str(first))
         return DGM_STR("The graph is paused. Send any message to continue.");
-    return dgm_arena_printf(o->scratch, "The graph is paused before %.*s. Send any message to continue.",
+    return dgm_arena_printf(o->scratch,
+                            "The graph is paused before %.*s. Send any message to continue.",
                             DGM_P(dgm_json_str(first)));
 }
 
@@ -284,7 +286,8 @@ void dgm_graph_out_finish(dgm_graph_out *o)
     bool is_emitted = o->has_emitted && dgm_str_eq(o->emitted.message_id, m.message_id);
     if (is_emitted && !o->emitted_is_past) { /* moves it to the history */
         dgm_graph_emit_status(o, DGM_STATE_WORKING, NULL, NULL);
-    } else if (o->has_final && o->state == DGM_STATE_COMPLETED && !dgm_graph_knows(o, m.message_id)) {
+    } else if (o->has_final && o->state == DGM_STATE_COMPLETED &&
+               !dgm_graph_knows(o, m.message_id)) {
         dgm_message copy = m;
         dgm_graph_emit_internal(o, (dgm_internal){.kind = DGM_INTERNAL_MESSAGE, .message = &copy});
     }
@@ -308,8 +311,8 @@ const dgm_json *dgm_graph_result_of_state(dgm_arena *a, const dgm_json *state, d
         if (since.n && dgm_str_eq(dgm_json_str_member(m, "id"), since))
             first = i + 1;
     }
-    bool waits = yyjson_arr_size(interrupts) ||
-                 yyjson_arr_size(dgm_json_get(state, DGM_STR("next")));
+    bool waits =
+        yyjson_arr_size(interrupts) || yyjson_arr_size(dgm_json_get(state, DGM_STR("next")));
     dgm_json_build b = dgm_json_build_start(a);
     dgm_json_build_object(&b, NULL);
     dgm_json_build_lit(&b, "status", waits ? "interrupted" : "completed");
@@ -354,7 +357,8 @@ void dgm_graph_out_ask(dgm_graph_out *o, const dgm_graph_turn *turn, dgm_str why
         parts[m.parts.n++] = (dgm_part){.kind = DGM_PART_DATA, .data = pending};
     o->is_ended = true;
     bool is_auth = turn->task && turn->task->status.state == DGM_STATE_AUTH_REQUIRED;
-    dgm_graph_emit_status(o, is_auth ? DGM_STATE_AUTH_REQUIRED : DGM_STATE_INPUT_REQUIRED, &m, NULL);
+    dgm_graph_emit_status(o, is_auth ? DGM_STATE_AUTH_REQUIRED : DGM_STATE_INPUT_REQUIRED, &m,
+                          NULL);
     dgm_arena_reset(o->scratch);
 }
 

@@ -6,12 +6,12 @@
  */
 #include "backend/langgraph/graph_int.h"
 #include "base/limits.h"
-#include "json/build.h"
 #include "model/approval.h"
 #include "model/calls.h"
 #include "model/conversation.h"
 #include "model/names.h"
 #include "wire/a2a/a2a.h"
+#include "json/build.h"
 
 /* ---- parts ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -47,7 +47,8 @@ static dgm_str turn_text(dgm_arena *a, const dgm_message *m)
     dgm_str text = DGM_STR("");
     for (size_t i = 0; i < m->parts.n; i++) {
         if (m->parts.at[i].kind == DGM_PART_TEXT)
-            text = text.n ? dgm_arena_join(a, text, m->parts.at[i].content) : m->parts.at[i].content;
+            text =
+                text.n ? dgm_arena_join(a, text, m->parts.at[i].content) : m->parts.at[i].content;
     }
     return text;
 }
@@ -67,7 +68,8 @@ static bool has_key(const dgm_json *keys, const char *name)
 
 /* ---- a2a_inbox ---------------------------------------------------------------------------------------------------------------------- */
 
-static void put_object(const dgm_graph_turn *t, dgm_buf *b, dgm_object_kind kind, const void *it)
+static void put_inbox_object(const dgm_graph_turn *t, dgm_buf *b, dgm_object_kind kind,
+                             const void *it)
 {
     const dgm_codec *codec = t->is_v10 ? &dgm_codec_a2a_10 : &dgm_codec_a2a_03;
     dgm_writer w = {.out = b, .format = codec->format};
@@ -84,7 +86,7 @@ static const dgm_json *message_value(dgm_arena *a, const dgm_graph_turn *t, cons
 {
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_OBJECT_BYTES);
-    put_object(t, &b, DGM_OBJECT_MESSAGE, m);
+    put_inbox_object(t, &b, DGM_OBJECT_MESSAGE, m);
     const dgm_json *v = dgm_json_parse_trusted(a, dgm_arena_dup(a, dgm_buf_str(&b)));
     dgm_buf_done(&b);
     return v;
@@ -104,9 +106,9 @@ static void put_inbox(const dgm_graph_turn *t, const dgm_message *m, dgm_buf *b)
         task.artifacts = (dgm_artifacts){0};
     }
     dgm_buf_add_lit(b, "{\"task\":");
-    put_object(t, b, DGM_OBJECT_TASK, &task);
+    put_inbox_object(t, b, DGM_OBJECT_TASK, &task);
     dgm_buf_add_lit(b, ",\"message\":");
-    put_object(t, b, DGM_OBJECT_MESSAGE, m);
+    put_inbox_object(t, b, DGM_OBJECT_MESSAGE, m);
     dgm_buf_add_lit(b, ",\"metadata\":");
     if (t->metadata)
         dgm_json_put(b, t->metadata);
@@ -179,7 +181,8 @@ static const dgm_json *turn_input(dgm_arena *a, const dgm_graph_turn *t, const d
 
 const dgm_json *dgm_graph_pending(const dgm_task *task)
 {
-    const dgm_message *m = task && dgm_state_is_interrupted(task->status.state) ? task->status.message : NULL;
+    const dgm_message *m =
+        task && dgm_state_is_interrupted(task->status.state) ? task->status.message : NULL;
     for (size_t i = 0; m && i < m->parts.n; i++) {
         if (dgm_part_interrupts(&m->parts.at[i]))
             return m->parts.at[i].data;
@@ -264,7 +267,7 @@ static dgm_str explain_answers(dgm_arena *a, const dgm_json *interrupts)
     size_t i, n;
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_FINAL_TEXT_BYTES);
-    dgm_buf_printf(&b, "%zu questions are open. Answer with a data part {\"resume\": {", 
+    dgm_buf_printf(&b, "%zu questions are open. Answer with a data part {\"resume\": {",
                    yyjson_arr_size(graph_val(interrupts)));
     yyjson_arr_foreach (graph_val(interrupts), i, n, it) {
         dgm_str id = dgm_json_str_member(it, "id");
@@ -309,7 +312,8 @@ dgm_graph_plan dgm_graph_plan_turn(dgm_arena *a, const dgm_graph_turn *turn)
         plan_answer(a, turn, pending, &m, &plan);
     } else if (!plan.input) {
         plan.kind = DGM_GRAPH_NOTHING;
-        plan.why = DGM_STR("this agent accepts only text: its graph has no a2a_inbox for other content");
+        plan.why =
+            DGM_STR("this agent accepts only text: its graph has no a2a_inbox for other content");
     }
     return plan;
 }

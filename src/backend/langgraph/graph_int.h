@@ -23,7 +23,12 @@ static inline yyjson_val *graph_val(const dgm_json *v) /* yyjson's readers do no
 
 /* ---- graph_content.c: one flat message ------------------------------------------------------------------------------- */
 
-typedef enum dgm_graph_role { DGM_GRAPH_OTHER, DGM_GRAPH_AI, DGM_GRAPH_HUMAN, DGM_GRAPH_TOOL } dgm_graph_role;
+typedef enum dgm_graph_role {
+    DGM_GRAPH_OTHER,
+    DGM_GRAPH_AI,
+    DGM_GRAPH_HUMAN,
+    DGM_GRAPH_TOOL
+} dgm_graph_role;
 
 dgm_graph_role dgm_graph_role_of(const dgm_json *message);
 bool dgm_graph_is_chunk(const dgm_json *message);
@@ -87,7 +92,12 @@ struct dgm_graph_out {
     struct graph_call *calls, *current;
     struct graph_call *answer; /* the last one with text that was shown */
     size_t n_calls, held_bytes;
-    enum { DELTA_NONE, DELTA_MAYBE, DELTA_OPEN, DELTA_CLOSED } delta; /* MAYBE: in a process that was lost */
+    enum {
+        DELTA_NONE,
+        DELTA_MAYBE,
+        DELTA_OPEN,
+        DELTA_CLOSED
+    } delta; /* MAYBE: in a process that was lost */
     bool warned_held, restarts_text;
     struct graph_tool *tool_calls;
     size_t n_tool_calls;
@@ -110,7 +120,8 @@ void dgm_graph_emit_internal(dgm_graph_out *o, dgm_internal internal);
 /* message and metadata may be NULL */
 void dgm_graph_emit_status(dgm_graph_out *o, dgm_task_state state, dgm_message *message,
                            const dgm_json *metadata);
-void dgm_graph_emit_artifact(dgm_graph_out *o, const dgm_artifact *artifact, bool append, bool last);
+void dgm_graph_emit_artifact(dgm_graph_out *o, const dgm_artifact *artifact, bool append,
+                             bool last);
 /* A complete message of the agent while it works: content for every client, and in the history. */
 void dgm_graph_emit_message(dgm_graph_out *o, dgm_message *message);
 void dgm_graph_note(dgm_graph_out *o, const char *fmt, ...) DGM_PRINTF(2, 3);

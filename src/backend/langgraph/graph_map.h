@@ -18,11 +18,11 @@
 /* ---- in ------------------------------------------------------------------------------------------------------------- */
 
 typedef enum dgm_graph_kind {
-    DGM_GRAPH_INPUT,    /* a new turn: `input` is an object */
-    DGM_GRAPH_RESUME,   /* the answer to interrupts: `resume`, and `input` as an update of the state */
+    DGM_GRAPH_INPUT,  /* a new turn: `input` is an object */
+    DGM_GRAPH_RESUME, /* the answer to interrupts: `resume`, and `input` as an update of the state */
     DGM_GRAPH_CONTINUE, /* behind a breakpoint: `input` is null */
     DGM_GRAPH_ASK_AGAIN, /* the message does not answer the question: `why` is shown, the task waits */
-    DGM_GRAPH_NOTHING /* the message has nothing that the graph could get: `why` is the error */
+    DGM_GRAPH_NOTHING    /* the message has nothing that the graph could get: `why` is the error */
 } dgm_graph_kind;
 
 typedef struct dgm_graph_turn {
@@ -30,9 +30,11 @@ typedef struct dgm_graph_turn {
     const dgm_task *task;       /* before this turn; NULL in the first turn of a task */
     const dgm_json *metadata;   /* of the request, as the graph gets it; may be NULL */
     dgm_str task_id, context_id;
-    const dgm_json *keys; /* of the graph's state: a list of texts; NULL: unknown, then all are set */
-    bool is_v10;          /* a2a_inbox in the form of A2A 1.0, not 0.3 */
-    bool is_small;        /* a2a_inbox.task without its history and artifacts: the complete one does not fit into a line */
+    const dgm_json
+        *keys;   /* of the graph's state: a list of texts; NULL: unknown, then all are set */
+    bool is_v10; /* a2a_inbox in the form of A2A 1.0, not 0.3 */
+    bool
+        is_small; /* a2a_inbox.task without its history and artifacts: the complete one does not fit into a line */
 } dgm_graph_turn;
 
 typedef struct dgm_graph_plan {
@@ -96,4 +98,5 @@ const dgm_json *dgm_graph_result_of_state(dgm_arena *a, const dgm_json *state, d
 
 /* Instead of result and finish. text: safe for callers. */
 void dgm_graph_out_fail(dgm_graph_out *o, dgm_task_state state, dgm_str text);
-void dgm_graph_out_ask(dgm_graph_out *o, const dgm_graph_turn *turn, dgm_str why); /* DGM_GRAPH_ASK_AGAIN */
+void dgm_graph_out_ask(dgm_graph_out *o, const dgm_graph_turn *turn,
+                       dgm_str why); /* DGM_GRAPH_ASK_AGAIN */

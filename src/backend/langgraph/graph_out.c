@@ -46,9 +46,8 @@ void dgm_graph_emit_artifact(dgm_graph_out *o, const dgm_artifact *artifact, boo
 
 void dgm_graph_emit_message(dgm_graph_out *o, dgm_message *message)
 {
-    message->metadata = dgm_metadata_with_text(o->scratch, message->metadata,
-                                               DGM_STR("canonical_type"),
-                                               DGM_STR("TextMessageEndEvent"));
+    message->metadata = dgm_metadata_with_text(
+        o->scratch, message->metadata, DGM_STR("canonical_type"), DGM_STR("TextMessageEndEvent"));
     dgm_graph_emit_status(o, DGM_STATE_WORKING, message, NULL);
     dgm_graph_add_known(o, message->message_id);
 }

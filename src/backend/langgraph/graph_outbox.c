@@ -19,7 +19,7 @@ static yyjson_val *object_member(const dgm_json *v, const char *name)
     return yyjson_is_obj(found) ? found : NULL;
 }
 
-static bool has_any(const dgm_json *v, const char *const *names)
+static bool has_any_member(const dgm_json *v, const char *const *names)
 {
     for (; *names; names++) {
         if (dgm_json_non_null(v, *names))
@@ -38,8 +38,9 @@ static const dgm_json *outbox_noun(const dgm_json *outbox, bool *ret_is_task)
     *ret_is_task = inner != NULL;
     if (!kind.n && (inner || (inner = object_member(outbox, "message"))))
         return inner;
-    *ret_is_task = dgm_str_is(kind, "task") || (!kind.n && has_any(outbox, of_task));
-    if (*ret_is_task || dgm_str_is(kind, "message") || (!kind.n && has_any(outbox, of_message)))
+    *ret_is_task = dgm_str_is(kind, "task") || (!kind.n && has_any_member(outbox, of_task));
+    if (*ret_is_task || dgm_str_is(kind, "message") ||
+        (!kind.n && has_any_member(outbox, of_message)))
         return outbox;
     return NULL;
 }
@@ -300,9 +301,11 @@ static void apply_task(dgm_graph_out *o, dgm_task *t, bool is_end, dgm_buf *sync
     o->final_metadata = metadata ? dgm_json_copy(o->arena, metadata) : NULL;
     if (is_end && may_set_state(t->status.state))
         o->state = t->status.state;
-    else if (is_end && t->status.state != DGM_STATE_WORKING && t->status.state != DGM_STATE_SUBMITTED)
-        dgm_graph_note(o, "the state of the Task in a2a_outbox was ignored: states that a graph may set: "
-                          "completed, failed, rejected, input-required, auth-required");
+    else if (is_end && t->status.state != DGM_STATE_WORKING &&
+             t->status.state != DGM_STATE_SUBMITTED)
+        dgm_graph_note(
+            o, "the state of the Task in a2a_outbox was ignored: states that a graph may set: "
+               "completed, failed, rejected, input-required, auth-required");
 }
 
 bool dgm_graph_apply_outbox(dgm_graph_out *o, dgm_arena *a, const dgm_json *outbox, bool is_end,

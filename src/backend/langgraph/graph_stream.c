@@ -62,8 +62,9 @@ static struct graph_call *call_new(dgm_graph_out *o, dgm_str src)
 {
     struct graph_call **last = &o->calls;
     if (!make_room(o)) {
-        dgm_graph_note(o, "more than %d calls of models at the same time: the text of one is not streamed",
-                       DGM_MAX_GRAPH_CALLS);
+        dgm_graph_note(
+            o, "more than %d calls of models at the same time: the text of one is not streamed",
+            DGM_MAX_GRAPH_CALLS);
         return NULL;
     }
     while (*last)
@@ -111,7 +112,8 @@ static struct graph_tool *find_tool(const dgm_graph_out *o, dgm_str id)
     return t;
 }
 
-static struct graph_tool *tool_new(dgm_graph_out *o, struct graph_call *call, dgm_str id, dgm_str name)
+static struct graph_tool *tool_new(dgm_graph_out *o, struct graph_call *call, dgm_str id,
+                                   dgm_str name)
 {
     struct graph_tool **last = &o->tool_calls;
     if (o->n_tool_calls >= DGM_MAX_LIST_ITEMS)
@@ -280,7 +282,8 @@ static void hold(dgm_graph_out *o, dgm_buf *to, dgm_str text)
 {
     if (o->held_bytes + text.n > DGM_MAX_GRAPH_HELD_BYTES) {
         if (!o->warned_held)
-            dgm_graph_note(o, "parallel calls of models wrote more than can be held back: the rest is not streamed");
+            dgm_graph_note(o, "parallel calls of models wrote more than can be held back: the rest "
+                              "is not streamed");
         o->warned_held = true;
         return;
     }
@@ -297,7 +300,8 @@ static void add_piece(dgm_graph_out *o, struct graph_call *c, dgm_str reasoning,
         advance(o);
     if (text.n)
         dgm_sum_add(&c->sum, text);
-    if (c->text.p || !c->has_text) /* else another call has text since: this one is not the answer */
+    if (c->text.p ||
+        !c->has_text) /* else another call has text since: this one is not the answer */
         dgm_buf_add_str(&c->text, text);
     if (o->current == c) {
         show_reasoning(o, reasoning);
@@ -424,13 +428,14 @@ static void on_ai_chunk(dgm_graph_out *o, const dgm_json *ns, const dgm_json *da
 }
 
 /* Was the text of a complete message streamed already? Nodes wrap the text of a model in messages of their own. */
-static struct graph_call *find_streamed(const dgm_graph_out *o, dgm_str src, dgm_str id, dgm_str text)
+static struct graph_call *find_streamed(const dgm_graph_out *o, dgm_str src, dgm_str id,
+                                        dgm_str text)
 {
     dgm_sum sum = {0};
     dgm_sum_add(&sum, text);
     for (struct graph_call *c = o->calls; c; c = c->next) {
-        if (has_id(c, id) || (!c->is_explicit && text.n && dgm_sum_eq(&c->sum, &sum) &&
-                              is_related(c->src, src)))
+        if (has_id(c, id) ||
+            (!c->is_explicit && text.n && dgm_sum_eq(&c->sum, &sum) && is_related(c->src, src)))
             return c;
     }
     return NULL;
@@ -440,7 +445,8 @@ static bool was_emitted(const dgm_graph_out *o, dgm_str id, dgm_str text)
 {
     if (id.n && dgm_graph_knows(o, id))
         return true;
-    return o->has_emitted && text.n && o->emitted.parts.n && o->emitted.parts.at[0].kind == DGM_PART_TEXT &&
+    return o->has_emitted && text.n && o->emitted.parts.n &&
+           o->emitted.parts.at[0].kind == DGM_PART_TEXT &&
            dgm_str_eq(o->emitted.parts.at[0].content, text);
 }
 
@@ -533,8 +539,8 @@ void dgm_graph_on_updates(dgm_graph_out *o, const dgm_json *ns, const dgm_json *
     size_t i, n;
     yyjson_arr_foreach (nodes, i, n, node) {
         for (struct graph_call *c = o->calls; c && yyjson_is_str(node); c = c->next)
-            c->is_done = c->is_done || (!c->is_explicit && is_of_node(o->scratch, c, path,
-                                                                      dgm_json_str(node)));
+            c->is_done = c->is_done ||
+                         (!c->is_explicit && is_of_node(o->scratch, c, path, dgm_json_str(node)));
     }
     advance(o);
 }

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 
 static const char card[] =
-    "{\"name\":\"Graph\",\"description\":\"A LangGraph graph.\",\"skills\":[{\"id\":\"answer\",\"name\":"
+    "{\"name\":\"Graph\",\"description\":\"A LangGraph "
+    "graph.\",\"skills\":[{\"id\":\"answer\",\"name\":"
     "\"Answer\",\"description\":\"Answers what is written to it.\",\"tags\":[\"langgraph\"]}]}";
 
 #define SYNC_MS 10000 /* for state/update */
@@ -99,7 +100,7 @@ static dgm_graph_turn job_turn(const struct langgraph_job *j, const dgm_json *ke
                             .is_v10 = j->agent->is_v10};
 }
 
-/* The graph as the worker has it in its handshake; NULL: it has none of this name. */
+/* The graph as the worker has it in its handshake; NULL: unknown. */
 static const dgm_json *find_graph_info(const struct langgraph_job *j, const dgm_json *info)
 {
     yyjson_val *agents = dgm_json_get(info, DGM_STR("agents")), *it;
@@ -160,7 +161,8 @@ static bool job_write_params(void *user, const dgm_json *info, dgm_buf *out, con
         return false;
     }
     j->plan.human_id = dgm_arena_dup(j->arena, plan.human_id);
-    plan.resume = j->plan.resume; /* of a run that goes on, the question is not the task's status any more */
+    plan.resume =
+        j->plan.resume; /* of a run that goes on, the question is not the task's status any more */
     put_params(j, &plan, out);
     if (out->n - before > DGM_WORKER_LINE_BYTES - 4096) {
         out->n = before;
@@ -262,7 +264,8 @@ static dgm_str error_text(const struct langgraph_job *j, const dgm_worker_fault 
     dgm_str own = {fault->message.p, fault->message.n < 1000 ? fault->message.n : 1000};
     switch (fault->code) {
     case DGM_WORKER_RECURSION:
-        return dgm_arena_printf(j->arena, "the graph did not end within %lld steps (recursion_limit)",
+        return dgm_arena_printf(j->arena,
+                                "the graph did not end within %lld steps (recursion_limit)",
                                 (long long)j->agent->recursion_limit);
     case DGM_WORKER_BAD_LINE:
         return DGM_STR("the graph has a value that cannot be sent: it is too large, or not JSON");
@@ -291,7 +294,8 @@ static void job_on_error(void *user, const dgm_worker_fault *fault)
         report_error(j, fault, text);
         dgm_langgraph_fail(j, DGM_STATE_FAILED, text);
     } else if (fault->kind == DGM_WORKER_LOST) {
-        dgm_run_note(j->run, "its worker was lost: %.*s %.*s", DGM_P(fault->safe), DGM_P(fault->detail));
+        dgm_run_note(j->run, "its worker was lost: %.*s %.*s", DGM_P(fault->safe),
+                     DGM_P(fault->detail));
         dgm_graph_out_restart(j->out);
         dgm_langgraph_recover(j);
     } else if (j->refusal) {
@@ -340,7 +344,7 @@ void dgm_langgraph_remember(struct langgraph_job *j)
     dgm_json_put_str(&b, run->input->message->message_id);
     dgm_buf_add_lit(&b, ",\"thread\":");
     dgm_json_put_str(&b, j->thread);
-    dgm_buf_printf(&b, ",\"continued\":%s,\"resume\":", j->has_continued ? "true" : "false");
+    dgm_buf_printf(&b, ",\"continued\":%u,\"resume\":", j->n_continued);
     dgm_json_put(&b, j->plan.resume);
     dgm_buf_add_lit(&b, ",\"metadata\":");
     dgm_json_put(&b, j->metadata);
@@ -363,12 +367,13 @@ static void job_open_output(struct langgraph_job *j)
                            .has_messages = true,
                            .is_rerun = in->is_resumed};
     o.mint.seed[0] = dgm_hash(1, in->task_id.p, in->task_id.n);
-    o.mint.seed[1] = dgm_hash(2, in->message->message_id.p, in->message->message_id.n) ^ uv_hrtime();
+    o.mint.seed[1] =
+        dgm_hash(2, in->message->message_id.p, in->message->message_id.n) ^ uv_hrtime();
     j->out = dgm_graph_out_new(&o, (dgm_graph_sink){job_on_emit, job_on_note, j});
 }
 
 /* The thread is known. */
-static void job_begin(struct langgraph_job *j)
+static void graph_job_begin(struct langgraph_job *j)
 {
     dgm_err err = {0};
     dgm_graph_turn turn = job_turn(j, NULL);
@@ -401,7 +406,8 @@ static void job_on_context(void *arg, dgm_str text)
     yyjson_val *note = NULL;
     int64_t number = 0;
     char stored[60];
-    if (text.n && !dgm_json_read(j->arena, text, DGM_MAX_RUN_NOTE_BYTES, "run_note_bytes", &note, NULL))
+    if (text.n &&
+        !dgm_json_read(j->arena, text, DGM_MAX_RUN_NOTE_BYTES, "run_note_bytes", &note, NULL))
         (void)dgm_json_int(dgm_json_get(note, DGM_STR("thread")), &number);
     if (dgm_graph_has_transcript(run->input->message)) {
         number++;
@@ -410,7 +416,7 @@ static void job_on_context(void *arg, dgm_str text)
             run->ops->remember(run, DGM_RUN_CONTEXT, dgm_str_from(stored), NULL, NULL);
     }
     job_set_thread(j, (uint32_t)number);
-    job_begin(j);
+    graph_job_begin(j);
 }
 
 /* The note of the task: what the lost process was doing. */
@@ -418,8 +424,10 @@ static void job_on_task_note(void *arg, dgm_str text)
 {
     struct langgraph_job *j = arg;
     yyjson_val *note = NULL;
-    if (!text.n || dgm_json_read(j->arena, dgm_arena_dup(j->arena, text), DGM_MAX_RUN_NOTE_BYTES,
-                                 "run_note_bytes", &note, NULL) ||
+    int64_t continued = 0;
+    if (!text.n ||
+        dgm_json_read(j->arena, dgm_arena_dup(j->arena, text), DGM_MAX_RUN_NOTE_BYTES,
+                      "run_note_bytes", &note, NULL) ||
         !dgm_str_eq(dgm_json_str_member(note, "message"), j->run->input->message->message_id)) {
         if (j->run->ops->recall) /* it had not come far enough to store one */
             j->run->ops->recall(j->run, DGM_RUN_CONTEXT, job_on_context, j);
@@ -433,7 +441,8 @@ static void job_on_task_note(void *arg, dgm_str text)
                    : dgm_str_is(kind, "continue") ? DGM_GRAPH_CONTINUE
                                                   : DGM_GRAPH_INPUT;
     j->plan.resume = dgm_json_non_null(note, "resume");
-    j->has_continued = yyjson_is_true(dgm_json_get(note, DGM_STR("continued")));
+    (void)dgm_json_int(dgm_json_get(note, DGM_STR("continued")), &continued);
+    j->n_continued = (unsigned)continued;
     if (dgm_json_non_null(note, "metadata"))
         j->metadata = dgm_json_get(note, DGM_STR("metadata"));
     j->tools = dgm_graph_tools(j->run->input->message, j->metadata);

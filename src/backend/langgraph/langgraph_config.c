@@ -32,10 +32,12 @@ const dgm_setting dgm_langgraph_settings[] = {
      .about = "the version of A2A that `a2a_inbox` has"},
     {"checkpointer", DGM_SETTING_CHOICE, AT(checkpointer), .choices = "server|worker|memory",
      .def = "server",
-     .about = "where the state of threads is: in the server's store, where the graph's own checkpointer "
-              "puts it, or only in the memory of the worker"},
+     .about =
+         "where the state of threads is: in the server's store, where the graph's own checkpointer "
+         "puts it, or only in the memory of the worker"},
     {"durability", DGM_SETTING_CHOICE, AT(durability), .choices = "sync|async|exit", .def = "sync",
-     .about = "when LangGraph saves a step: before the next one, while it runs, or at the end of the run"},
+     .about = "when LangGraph saves a step: before the next one, while it runs, or at the end of "
+              "the run"},
     {"recursion_limit", DGM_SETTING_INT, AT(recursion_limit), .min = 1, .max = 100000, .def = "100",
      .about = "how many steps a run may have"},
     {"timeout", DGM_SETTING_NUMBER, AT(timeout), .min = 0.01, .max = 86400, .def = "600",
@@ -44,7 +46,8 @@ const dgm_setting dgm_langgraph_settings[] = {
      .about = "how many processes run the graph; all runs of a conversation use the same one"},
     {"max_runs", DGM_SETTING_INT, AT(max_runs), .min = 1, .max = 10000, .def = "64",
      .about = "how many runs one process has at a time; more wait"},
-    {"expose_errors", DGM_SETTING_CHOICE, AT(expose_errors), .choices = "false|true", .def = "false",
+    {"expose_errors", DGM_SETTING_CHOICE, AT(expose_errors), .choices = "false|true",
+     .def = "false",
      .about = "`true`: callers see the text of exceptions, which may contain secrets"},
     DGM_PROGRAM_SETTINGS(struct langgraph_settings, program),
     {0},
@@ -76,9 +79,10 @@ static dgm_code find_graph(const struct langgraph_settings *s, const dgm_json *g
         return DGM_OK;
     }
     if (s->graph.n)
-        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "graph"), "unknown graph \"%.*s\" in %.*s",
-                        DGM_P(s->graph), DGM_P(file));
-    return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "config"), "%.*s has no graphs", DGM_P(file));
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "graph"),
+                        "unknown graph \"%.*s\" in %.*s", DGM_P(s->graph), DGM_P(file));
+    return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "config"), "%.*s has no graphs",
+                    DGM_P(file));
 }
 
 static dgm_code read_project(dgm_arena *a, const struct langgraph_settings *s, dgm_str folder,
@@ -88,15 +92,17 @@ static dgm_code read_project(dgm_arena *a, const struct langgraph_settings *s, d
     yyjson_val *root, *env;
     dgm_err why = {0};
     if (!dgm_langgraph_read_file(a, file, DGM_MAX_ENV_FILE_BYTES, &text))
-        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "config"), "cannot read %.*s", DGM_P(file));
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "config"), "cannot read %.*s",
+                        DGM_P(file));
     if (dgm_json_read(a, text, DGM_MAX_ENV_FILE_BYTES, "env_file_bytes", &root, &why))
-        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "config"), "%.*s, line %zu: %s", DGM_P(file),
-                        why.line, why.msg);
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "config"), "%.*s, line %zu: %s",
+                        DGM_P(file), why.line, why.msg);
     ret->folder = dgm_langgraph_folder_of(a, file);
     ret->dependencies = dgm_json_non_null(root, "dependencies");
     env = dgm_json_non_null(root, "env");
     ret->variables = yyjson_is_obj(env) ? env : NULL;
-    ret->env_file = dgm_langgraph_path(a, ret->folder, yyjson_is_str(env) ? dgm_json_str(env) : DGM_STR(".env"));
+    ret->env_file = dgm_langgraph_path(a, ret->folder,
+                                       yyjson_is_str(env) ? dgm_json_str(env) : DGM_STR(".env"));
     return find_graph(s, dgm_json_get(root, DGM_STR("graphs")), file, ret, err);
 }
 
@@ -109,7 +115,9 @@ static dgm_code open_project(dgm_arena *a, const struct langgraph_settings *s,
     if (!s->path.n)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "config"),
                         "missing: the langgraph.json of the project, or `path`, a graph");
-    ret->folder = s->program.cwd.n ? dgm_langgraph_path(a, folder, s->program.cwd) : folder.n ? folder : DGM_STR(".");
+    ret->folder = s->program.cwd.n ? dgm_langgraph_path(a, folder, s->program.cwd)
+                  : folder.n       ? folder
+                                   : DGM_STR(".");
     ret->name = s->graph.n ? s->graph : DGM_STR("agent");
     ret->spec = dgm_json_make_string(a, s->path);
     ret->env_file = dgm_langgraph_path(a, ret->folder, DGM_STR(".env"));
@@ -119,12 +127,13 @@ static dgm_code open_project(dgm_arena *a, const struct langgraph_settings *s,
 static dgm_str spec_path(const struct project *p)
 {
     return yyjson_is_str((yyjson_val *)(uintptr_t)p->spec) ? dgm_json_str(p->spec)
-                                                            : dgm_json_str_member(p->spec, "path");
+                                                           : dgm_json_str_member(p->spec, "path");
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------------------------------ */
 
-static dgm_str initialize_members(dgm_arena *a, const struct langgraph_settings *s, const struct project *p)
+static dgm_str initialize_members(dgm_arena *a, const struct langgraph_settings *s,
+                                  const struct project *p)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
@@ -143,8 +152,9 @@ static dgm_str initialize_members(dgm_arena *a, const struct langgraph_settings 
     return text;
 }
 
-static dgm_code open_program(struct langgraph *g, struct langgraph_settings *s, const struct project *p,
-                             const dgm_agent_options *options, dgm_err *err)
+static dgm_code open_program(struct langgraph *g, struct langgraph_settings *s,
+                             const struct project *p, const dgm_agent_options *options,
+                             dgm_err *err)
 {
     bool is_js = dgm_langgraph_is_js(spec_path(p));
     dgm_str package = dgm_langgraph_package(g->arena, is_js);
@@ -195,11 +205,12 @@ dgm_code dgm_langgraph_open(const dgm_json *config, const dgm_agent_options *opt
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     struct langgraph *g = dgm_new(a, struct langgraph);
     g->arena = a;
-    if ((rc = open_project(a, &s, options, &p, err)) || (rc = open_program(g, &s, &p, options, err)))
+    if ((rc = open_project(a, &s, options, &p, err)) ||
+        (rc = open_program(g, &s, &p, options, err)))
         return rc;
     if (!spec_path(&p).n)
-        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "graph"), "the graph \"%.*s\" has no path",
-                        DGM_P(p.name));
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "graph"),
+                        "the graph \"%.*s\" has no path", DGM_P(p.name));
     g->graph = dgm_arena_dup(a, p.name);
     g->is_v10 = s.dialect == 1;
     g->exposes_errors = s.expose_errors == 1;

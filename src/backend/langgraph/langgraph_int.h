@@ -56,16 +56,18 @@ struct langgraph_job {
     dgm_arena *arena;
     dgm_graph_out *out;
     dgm_str thread;
-    dgm_graph_plan plan; /* kind, resume and human_id, in the arena; input is made when it is sent */
+    dgm_graph_plan
+        plan; /* kind, resume and human_id, in the arena; input is made when it is sent */
     const dgm_json *metadata; /* of the request, with traceparent */
     const dgm_json *tools;
     dgm_worker_run *worker_run;
     dgm_worker_call *call;
     dgm_timer timeout;
     unsigned attempt;
-    bool is_resumed;    /* the server was restarted */
-    bool has_continued; /* after a loss: once per run */
-    bool continues;     /* the next `run` has input null */
+    bool is_resumed;      /* the server was restarted */
+    unsigned n_continued; /* `run` with input null after a loss, by all processes */
+    bool has_lost_worker; /* and has continued since: once per process */
+    bool continues;       /* the next `run` has input null */
     bool is_timed_out, is_over;
     bool has_failed; /* an event was rejected */
     const char *refusal;

@@ -52,7 +52,8 @@ static bool is_file(dgm_str path)
 
 bool dgm_langgraph_is_js(dgm_str spec)
 {
-    static const char *const ends[] = {".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx"};
+    static const char *const ends[] = {".js",  ".mjs", ".cjs", ".ts",
+                                       ".mts", ".cts", ".tsx", ".jsx"};
     const char *colon = spec.n ? memchr(spec.p, ':', spec.n) : NULL;
     size_t n = colon ? (size_t)(colon - spec.p) : spec.n;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -92,8 +93,8 @@ const dgm_json *dgm_langgraph_command(dgm_arena *a, dgm_str project, bool is_js)
     dgm_json_build_array(&b, NULL);
     if (is_js) {
         dgm_json_build_lit(&b, NULL, "node");
-        dgm_json_build_str(&b, NULL,
-                           dgm_arena_printf(a, "%.*s/worker.js", DGM_P(dgm_langgraph_package(a, true))));
+        dgm_json_build_str(
+            &b, NULL, dgm_arena_printf(a, "%.*s/worker.js", DGM_P(dgm_langgraph_package(a, true))));
     } else {
         for (size_t i = 0; i < sizeof venvs / sizeof *venvs; i++) {
             dgm_str own = dgm_langgraph_path(a, project, dgm_str_from(venvs[i]));
@@ -128,7 +129,7 @@ static dgm_str trim_line(dgm_str s)
 }
 
 /* A value in quotes, with \n, \" and \\ in double ones; or up to a comment. */
-static dgm_str read_value(dgm_arena *a, dgm_str s)
+static dgm_str read_env_value(dgm_arena *a, dgm_str s)
 {
     dgm_buf b;
     char quote = s.n && (s.p[0] == '"' || s.p[0] == '\'') ? s.p[0] : 0;
@@ -177,7 +178,7 @@ static void add_env_line(dgm_arena *a, dgm_json_build *b, const dgm_json *own, d
     dgm_str value = trim_line((dgm_str){equals + 1, line.n - (size_t)(equals - line.p) - 1});
     if (!is_name(name) || is_set(own, name) || memchr(value.p ? value.p : "", 0, value.n))
         return;
-    dgm_json_build_str(b, dgm_arena_dup(a, name).p, read_value(a, value));
+    dgm_json_build_str(b, dgm_arena_dup(a, name).p, read_env_value(a, value));
 }
 
 static void add_env_file(dgm_arena *a, dgm_json_build *b, const dgm_json *own, dgm_str path)

@@ -16,6 +16,7 @@
 
 #define STATE_MS 150000 /* longer than a process may take to start */
 #define MAX_ATTEMPTS 4
+#define MAX_CONTINUED 8 /* restarts of the server in one run */
 
 #define LOST_TEXT "the agent's process ended while it worked"
 
@@ -60,13 +61,16 @@ static void run_again(struct langgraph_job *j)
 
 static void continue_once(struct langgraph_job *j)
 {
-    if (j->has_continued) {
+    bool is_worker_loss = j->attempt > 0;
+    if (is_worker_loss ? j->has_lost_worker : j->n_continued >= MAX_CONTINUED) {
         dgm_run_report(j->run, &(dgm_run_fault){.what = DGM_STR(LOST_TEXT),
-                                                .detail = DGM_STR("it ended again after it had been continued")});
+                                                .detail = DGM_STR(
+                                                    "it ended again after it had been continued")});
         dgm_langgraph_fail(j, DGM_STATE_FAILED, DGM_STR(LOST_TEXT));
         return;
     }
-    j->has_continued = true;
+    j->has_lost_worker = j->has_lost_worker || is_worker_loss;
+    j->n_continued++;
     j->continues = true;
     dgm_langgraph_remember(j);
     dgm_langgraph_send(j);
@@ -76,7 +80,8 @@ static void report_state(struct langgraph_job *j, const dgm_json *state, dgm_str
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     bool is_in_messages = list_has(dgm_json_get(state, DGM_STR("messageIds")), id);
-    dgm_langgraph_finish(j, dgm_graph_result_of_state(a, state, is_in_messages ? id : (dgm_str){0}));
+    dgm_langgraph_finish(j,
+                         dgm_graph_result_of_state(a, state, is_in_messages ? id : (dgm_str){0}));
 }
 
 static void on_state(void *user, const dgm_json *state, const dgm_worker_fault *fault)
@@ -116,7 +121,7 @@ void dgm_langgraph_recover(struct langgraph_job *j)
     dgm_buf_add_lit(&b, ",\"thread\":");
     dgm_json_put_str(&b, j->thread);
     dgm_buf_add_lit(&b, ",\"values\":true}");
-    j->call = dgm_worker_call_start(j->agent->pool, j->run->loop, j->thread, "state", dgm_buf_str(&b),
-                                    STATE_MS, on_state, j);
+    j->call = dgm_worker_call_start(j->agent->pool, j->run->loop, j->thread, "state",
+                                    dgm_buf_str(&b), STATE_MS, on_state, j);
     dgm_buf_done(&b);
 }

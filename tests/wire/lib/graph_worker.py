@@ -2,7 +2,7 @@
 """A worker of kind graph without LangGraph: speaks docs/worker-protocol.md and plays graphs by the first word of the message.
 
 GRAPH_STATE names a folder: the state of each thread is a file there, `trace` lists the nodes that ran, and a node waits
-for the file `go-<word>` if its script says so.
+for the file `go-<word>` if its script has a word.
 """
 import json
 import os
