@@ -2,7 +2,8 @@
  * backend/graph_server/graph_server_int.h - shared by the files of the type langgraph-server.
  *
  *   graph_server_agent.c    settings, the type
- *   graph_server_job.c      one run: which request follows which
+ *   graph_server_job.c      one run: its start, its end, its events
+ *   graph_server_after.c    which request follows which
  *   graph_server_request.c  the requests, and what is stored about a run of the server
  *   graph_server_frames.c   frames of the server to events of the worker protocol; graph_server_v2.c: those of Protocol v2
  *   graph_server_seen.c     each frame once
@@ -121,6 +122,34 @@ struct gserver_job {
 extern const dgm_setting dgm_gserver_settings[];
 void dgm_gserver_start(void *agent, dgm_run *run);
 void dgm_gserver_cancel(void *agent, dgm_run *run);
+
+/* ---- graph_server_job.c --------------------------------------------------------------------------------------------------- */
+
+/* Starts the request of a step. */
+void dgm_gserver_job_step(struct gserver_job *j, enum gserver_step step);
+/* The same after a while; each time it is longer. */
+void dgm_gserver_job_wait(struct gserver_job *j, enum gserver_step next);
+/* The server was not reached: tries again for a while. */
+void dgm_gserver_job_lost(struct gserver_job *j, const char *why, enum gserver_step next);
+/* The end of the run. error: see dgm_run_ops.end. */
+void dgm_gserver_job_finish(struct gserver_job *j, const char *error);
+/* The task fails. detail: for the operator. */
+void dgm_gserver_job_fail(struct gserver_job *j, const char *what);
+void dgm_gserver_job_fail_with(struct gserver_job *j, const char *what, dgm_str detail);
+void dgm_gserver_job_settle_canceled(struct gserver_job *j);
+void dgm_gserver_job_cancel_remote(struct gserver_job *j);
+/* Stores the note of the task. */
+void dgm_gserver_job_remember(struct gserver_job *j);
+/* The server has created our run. False: the job has gone on with something else. */
+bool dgm_gserver_job_learn_run(struct gserver_job *j, dgm_str id);
+void dgm_gserver_job_emit(void *arg, const dgm_event *event);
+void dgm_gserver_job_note_line(void *arg, dgm_str line);
+
+/* ---- graph_server_after.c --------------------------------------------------------------------------------------------------- */
+
+void dgm_gserver_job_after_call(struct gserver_job *j, const dgm_remote_end *end);
+/* The status of the run, as the server has it. */
+void dgm_gserver_job_handle_status(struct gserver_job *j, dgm_str status);
 
 /* ---- requests (graph_server_request.c) ------------------------------------------------------------------------------------ */
 
