@@ -166,7 +166,8 @@ static void memory_forgets_the_threads_that_were_changed_first(void **state)
     (void)state;
     struct env e = setup(&which);
     dgm_err err;
-    size_t part = DGM_MAX_MEMORY_CHECKPOINT_BYTES / 4 - 10000; /* three and the names fit, and a little */
+    size_t part =
+        DGM_MAX_MEMORY_CHECKPOINT_BYTES / 4 - 10000; /* three and the names fit, and a little */
     check_ok(put_checkpoint(&e, "a", "1", part, &err), err);
     check_ok(put_checkpoint(&e, "b", "1", part, &err), err);
     check_ok(put_checkpoint(&e, "c", "1", part, &err), err);
