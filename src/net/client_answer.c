@@ -269,6 +269,8 @@ static size_t on_header_line(char *p, size_t size, size_t n, void *arg)
 {
     dgm_fetch *f = arg;
     n *= size;
+    if (f->canceled) /* and not removed yet: its user may be gone */
+        return 0;
     f->head_n += n;
     if (f->head_n > f->o.limits.head_bytes || f->n_headers > DGM_MAX_HTTP_HEADERS) {
         dgm_fetch_fail(f, DGM_FETCH_TOO_LARGE, fetch_sentence(f, DGM_FETCH_TOO_LARGE));
@@ -291,6 +293,8 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
 {
     dgm_fetch *f = arg;
     n *= size;
+    if (f->canceled)
+        return CURL_WRITEFUNC_ERROR;
     if (f->paused)
         return CURL_WRITEFUNC_PAUSE;
     f->body_n += n;

@@ -28,6 +28,7 @@ struct got {
     char what[300];
     int n_heads, n_ends;
     size_t cancel_at, pause_at, release_at; /* when the body has this many bytes; 0: never */
+    size_t canceled_at;
     bool paused;
 };
 
@@ -467,6 +468,39 @@ static void a_post_is_never_sent_twice(void **state)
     server_stop();
 }
 
+static void cancel_before_poll(uv_prepare_t *h)
+{
+    struct got *g = h->data;
+    if (!g->body.n || g->canceled_at)
+        return;
+    usleep(100000); /* until the socket has more */
+    g->canceled_at = g->body.n;
+    dgm_fetch_cancel(g->fetch);
+}
+
+/* The bytes of a socket are read before the client has removed the request. */
+static void a_canceled_fetch_gets_no_bytes(void **state)
+{
+    static const struct script scripts[] = {{OK_HEAD "\r\n", ENDLESS}};
+    uv_prepare_t prepare;
+    (void)state;
+    server_start(scripts, 1);
+    client_start();
+    struct got *g = start((dgm_fetch_options){0}, "/");
+    uv_prepare_init(&loop, &prepare);
+    prepare.data = g;
+    uv_prepare_start(&prepare, cancel_before_poll);
+    for (int i = 0; i < 500 && !g->canceled_at; i++)
+        run_for(20);
+    assert_true(g->canceled_at > 0);
+    assert_int_equal(g->body.n, g->canceled_at);
+    assert_int_equal(g->n_ends, 0);
+    uv_close((uv_handle_t *)&prepare, NULL);
+    client_stop();
+    done(g);
+    server_stop();
+}
+
 static void a_fetch_can_be_canceled_at_any_point(void **state)
 {
     static const struct script scripts[] = {{OK_HEAD "\r\n", ENDLESS}};
@@ -706,6 +740,7 @@ DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_its_connection_is_used_again),
               dgm_test(redirects_are_followed_within_the_origin_with_the_credentials),
               dgm_test(a_redirect_that_is_not_to_be_followed_is_an_answer),
               dgm_test(a_post_is_never_sent_twice), dgm_test(a_fetch_can_be_canceled_at_any_point),
+              dgm_test(a_canceled_fetch_gets_no_bytes),
               dgm_test(a_released_connection_is_used_again),
               dgm_test(a_released_answer_without_an_end_is_left),
               dgm_test(a_reader_that_pauses_stops_the_server),

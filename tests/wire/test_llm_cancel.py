@@ -256,7 +256,7 @@ def _():
                                                                  "command": [sys.executable, "-c", program]}}]})])) as s:
         c = Client(s, RPC1)
         t = c.send("go", config={"returnImmediately": True}).task
-        soon(lambda: os.path.exists(log), "it did not start")
+        soon(lambda: os.path.exists(log) and os.path.getsize(log), "it did not start")
         same(c.cancel(t["id"]).state, "TASK_STATE_CANCELED", "the state")
         s.kill()
         s.restart()

@@ -195,6 +195,10 @@ class Server:
     def __exit__(self, *_):
         if self.is_running():
             self.kill()
+        elif self.process.returncode not in (0, -signal.SIGKILL):  # a test that kills it uses kill()
+            for r in self.readers:
+                r.join(5)
+            raise Failure(f"the server ended with status {self.process.returncode}\n" + "\n".join(self.end_of_log()))
 
 
 LIVE, SHARED, LOCK = set(), {}, threading.Lock()
