@@ -263,7 +263,7 @@ typedef struct dgm_backend {
     /* config: the agent's own settings, an object or NULL; errors carry a pointer into it. */
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
                      dgm_err *err);
-    void (*close)(void *agent);               /* no run is left */
+    void (*close)(void *agent); /* no run is left */
     /* The loops run, and no message has been sent yet: starts what takes long. From any thread; must not block. May be NULL. */
     void (*prepare)(void *agent, dgm_loops *loops);
     /* No run follows: the server ends, or a reload has replaced the agent. Runs may still be at work. wait: the loops stop after

@@ -83,11 +83,20 @@ static void run_has_the_callers_message_and_conversation(void **state)
 {
     struct worker_test *t = worker_open("", "");
     static const char *const members[][2] = {
-        {"task", "\"task-1\""},  {"context", "\"ctx-1\""},         {"agent", "\"tester\""},
-        {"isResumed", "false"},  {"attempt", "1"},                 {"history", "[]"},
-        {"accepted", "[]"},      {"currentTask", "null"},          {"journal", "null"},
-        {"tools", "[]"},         {"acceptedOutputModes", "[]"},    {"principal", "null"},
-        {"toolResults", "null"}, {"principal", "null"},
+        {"task", "\"task-1\""},
+        {"context", "\"ctx-1\""},
+        {"agent", "\"tester\""},
+        {"isResumed", "false"},
+        {"attempt", "1"},
+        {"history", "[]"},
+        {"accepted", "[]"},
+        {"currentTask", "null"},
+        {"journal", "null"},
+        {"tools", "[]"},
+        {"acceptedOutputModes", "[]"},
+        {"principal", "null"},
+        {"toolResults", "null"},
+        {"principal", "null"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
@@ -157,7 +166,8 @@ static void unknown_requests_are_refused(void **state)
 
 static void log_and_prints_are_for_the_operator(void **state)
 {
-    struct worker_test *t = worker_run_with("print", "", "log from the run;print to stdout;errors to stderr;say x");
+    struct worker_test *t =
+        worker_run_with("print", "", "log from the run;print to stdout;errors to stderr;say x");
     (void)state;
     assert_int_equal(t->f->state, DGM_STATE_COMPLETED);
     assert_true(fake_has(&t->f->notes, "info: from the run"));
@@ -249,7 +259,8 @@ static void a_large_stream_waits_without_loss(void **state)
 {
     struct worker_test *t = worker_open("", "");
     (void)state;
-    t->f->full_for = 100; /* half a second; more than the bytes after which the process is not read */
+    t->f->full_for =
+        100; /* half a second; more than the bytes after which the process is not read */
     fake_run(t->f, "many 90 100000;say end");
     assert_int_equal(t->f->n_chunks, 91);
     assert_int_equal(t->f->state, DGM_STATE_COMPLETED);
@@ -459,7 +470,8 @@ static void code_that_cannot_be_loaded_is_reported_at_once(void **state)
     struct worker_test *t = worker_run_with("broken", "", "say x");
     (void)state;
     check_failed(t, "the agent's code could not be loaded");
-    assert_true(worker_logged(&t->lines, "! worker: the agent's code could not be loaded: no module named x"));
+    assert_true(worker_logged(&t->lines,
+                              "! worker: the agent's code could not be loaded: no module named x"));
     assert_true(worker_logged(&t->lines, "! Traceback one\n! Traceback two\n"));
     assert_false(fake_has(&t->f->events, "no module"));
     fake_new_task(t->f);
@@ -514,51 +526,37 @@ static void text_forms_are_refused_in_mode_worker(void **state)
     dgm_err err = {0};
     void *agent;
     (void)state;
-    assert_int_equal(dgm_backend_exec.open(fake_json(a, "{'command':'true','mode':'worker','output':'text'}"),
-                                           NULL, &agent, &err),
-                     DGM_BAD_PARAMS);
+    assert_int_equal(
+        dgm_backend_exec.open(fake_json(a, "{'command':'true','mode':'worker','output':'text'}"),
+                              NULL, &agent, &err),
+        DGM_BAD_PARAMS);
     assert_string_equal(err.at, "/output");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_events_are_those_of_a_program),
-        cmocka_unit_test(one_process_serves_all_messages),
-        cmocka_unit_test(run_has_the_callers_message_and_conversation),
-        cmocka_unit_test(callers_tools_are_in_tools),
-        cmocka_unit_test(a_question_is_answered_with_the_journal),
-        cmocka_unit_test(interrupted_without_a_question_waits_for_input),
-        cmocka_unit_test(journal_is_stored_after_the_events_before_it),
-        cmocka_unit_test(unknown_requests_are_refused),
-        cmocka_unit_test(log_and_prints_are_for_the_operator),
-        cmocka_unit_test(a_message_while_it_works_reaches_the_run),
-        cmocka_unit_test(a_message_waits_if_the_worker_does_not_accept_input),
-        cmocka_unit_test(cancel_reaches_the_run),
-        cmocka_unit_test(cancel_before_the_process_is_ready),
-        cmocka_unit_test(a_run_that_ignores_cancel_is_left_behind),
-        cmocka_unit_test(events_wait_while_the_store_is_full),
-        cmocka_unit_test(a_large_stream_waits_without_loss),
-        cmocka_unit_test(an_error_of_the_code_is_not_for_callers),
-        cmocka_unit_test(a_rejection_is_for_callers),
-        cmocka_unit_test(an_event_that_is_not_one_fails_the_run_only),
-        cmocka_unit_test(an_unknown_status_fails_the_run),
-        cmocka_unit_test(timeout_fails_the_run_only),
-        cmocka_unit_test(a_lost_run_is_started_again_and_explained),
-        cmocka_unit_test(messages_about_unknown_runs_are_ignored_and_logged),
-        cmocka_unit_test(a_message_that_ends_the_process_every_time_fails),
-        cmocka_unit_test(with_one_attempt_a_lost_run_fails),
-        cmocka_unit_test(attempts_count_across_restarts_of_the_server),
-        cmocka_unit_test(accepted_messages_are_in_the_next_attempt),
-        cmocka_unit_test(a_wrong_seq_fails_the_run_only),
-        cmocka_unit_test(a_drained_run_is_started_again),
-        cmocka_unit_test(a_process_that_hangs_is_killed),
-        cmocka_unit_test(code_that_cannot_be_loaded_is_reported_at_once),
-        cmocka_unit_test(a_process_that_exits_at_once_makes_the_agent_unavailable),
-        cmocka_unit_test(a_process_that_does_not_answer_the_handshake_is_killed),
-        cmocka_unit_test(another_version_of_the_protocol_is_refused),
-        cmocka_unit_test(a_worker_of_graphs_is_refused),
-        cmocka_unit_test(text_forms_are_refused_in_mode_worker),
-    };
-    return cmocka_run_group_tests(tests, worker_write_script, worker_remove_script);
-}
+DGM_TEST_MAIN(
+    dgm_test(its_events_are_those_of_a_program), dgm_test(one_process_serves_all_messages),
+    dgm_test(run_has_the_callers_message_and_conversation), dgm_test(callers_tools_are_in_tools),
+    dgm_test(a_question_is_answered_with_the_journal),
+    dgm_test(interrupted_without_a_question_waits_for_input),
+    dgm_test(journal_is_stored_after_the_events_before_it), dgm_test(unknown_requests_are_refused),
+    dgm_test(log_and_prints_are_for_the_operator),
+    dgm_test(a_message_while_it_works_reaches_the_run),
+    dgm_test(a_message_waits_if_the_worker_does_not_accept_input), dgm_test(cancel_reaches_the_run),
+    dgm_test(cancel_before_the_process_is_ready),
+    dgm_test(a_run_that_ignores_cancel_is_left_behind),
+    dgm_test(events_wait_while_the_store_is_full), dgm_test(a_large_stream_waits_without_loss),
+    dgm_test(an_error_of_the_code_is_not_for_callers), dgm_test(a_rejection_is_for_callers),
+    dgm_test(an_event_that_is_not_one_fails_the_run_only),
+    dgm_test(an_unknown_status_fails_the_run), dgm_test(timeout_fails_the_run_only),
+    dgm_test(a_lost_run_is_started_again_and_explained),
+    dgm_test(messages_about_unknown_runs_are_ignored_and_logged),
+    dgm_test(a_message_that_ends_the_process_every_time_fails),
+    dgm_test(with_one_attempt_a_lost_run_fails),
+    dgm_test(attempts_count_across_restarts_of_the_server),
+    dgm_test(accepted_messages_are_in_the_next_attempt), dgm_test(a_wrong_seq_fails_the_run_only),
+    dgm_test(a_drained_run_is_started_again), dgm_test(a_process_that_hangs_is_killed),
+    dgm_test(code_that_cannot_be_loaded_is_reported_at_once),
+    dgm_test(a_process_that_exits_at_once_makes_the_agent_unavailable),
+    dgm_test(a_process_that_does_not_answer_the_handshake_is_killed),
+    dgm_test(another_version_of_the_protocol_is_refused), dgm_test(a_worker_of_graphs_is_refused),
+    dgm_test(text_forms_are_refused_in_mode_worker))

@@ -165,8 +165,9 @@ static void runs_of_all_loops_share_the_processes(void **state)
     for (size_t i = 0; i < 200; i++)
         runs[i] = run_start(t, i, i, i % 2 ? "say a;sleep 0.05;say b;say c" : "many 20 3");
     for (size_t i = 0; i < 200; i++)
-        run_end(runs[i], i % 2 ? "abc|completed"
-                               : "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx|completed");
+        run_end(runs[i],
+                i % 2 ? "abc|completed"
+                      : "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx|completed");
     assert_true(worker_logged(&t->lines, "worker 1: process"));
     assert_true(worker_logged(&t->lines, "worker 2: process"));
     pool_close(t);
@@ -343,15 +344,16 @@ static void service_close(void *session)
 
 static void the_service_answers_requests_of_the_worker(void **state)
 {
-    struct pool_test *t =
-        pool_open("", (dgm_worker_options){
-                          .service = {service_open, service_request, service_close, NULL}});
+    struct pool_test *t = pool_open("", (dgm_worker_options){.service = {.open = service_open,
+                                                                         .request = service_request,
+                                                                         .close = service_close}});
     (void)state;
     run_end(run_start(t, 0, 1, "call checkpoint/get"), "null|completed");
     run_end(run_start(t, 1, 1, "call blob/write"),
             "{\"code\": -32602, \"message\": \"missing data\"}|completed");
-    run_end(run_start(t, 2, 1, "call checkpoint/list"),
-            "{\"code\": -32010, \"message\": \"the result is larger than maxLineBytes\"}|completed");
+    run_end(
+        run_start(t, 2, 1, "call checkpoint/list"),
+        "{\"code\": -32010, \"message\": \"the result is larger than maxLineBytes\"}|completed");
     run_end(run_start(t, 3, 1, "call blob/unknown"),
             "{\"code\": -32601, \"message\": \"unknown method\"}|completed");
     run_end(run_start(t, 0, 1, "kill"),
@@ -384,7 +386,7 @@ static void reload_waits_for_runs_and_new_runs_wait_for_it(void **state)
 
 static void a_changed_file_starts_a_new_process(void **state)
 {
-    char folder[] = "/tmp/dragoman-watch-XXXXXX", file[100], sub[100];
+    char folder[] = "/tmp/dragoman-watch-XXXXXX", file[200], sub[100];
     (void)state;
     assert_non_null(mkdtemp(folder));
     struct pool_test *t = pool_open("", (dgm_worker_options){.watch = folder});
@@ -451,23 +453,15 @@ static void loops_stop_while_runs_are_at_work(void **state)
     pool_close(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_of_all_loops_share_the_processes),
-        cmocka_unit_test(more_runs_than_places_wait),
-        cmocka_unit_test(runs_of_one_thread_follow_each_other),
-        cmocka_unit_test(params_that_cannot_be_written_are_a_fault),
-        cmocka_unit_test(a_dropped_run_calls_nothing_back),
-        cmocka_unit_test(the_end_of_a_process_ends_all_of_its_runs),
-        cmocka_unit_test(calls_are_answered_on_their_loop),
-        cmocka_unit_test(a_call_that_is_not_answered_ends),
-        cmocka_unit_test(the_service_answers_requests_of_the_worker),
-        cmocka_unit_test(reload_waits_for_runs_and_new_runs_wait_for_it),
-        cmocka_unit_test(a_changed_file_starts_a_new_process),
-        cmocka_unit_test(retire_ends_the_processes),
-        cmocka_unit_test(a_retired_pool_still_serves_runs),
-        cmocka_unit_test(loops_stop_while_runs_are_at_work),
-    };
-    return cmocka_run_group_tests(tests, worker_write_script, worker_remove_script);
-}
+DGM_TEST_MAIN(dgm_test(runs_of_all_loops_share_the_processes), dgm_test(more_runs_than_places_wait),
+              dgm_test(runs_of_one_thread_follow_each_other),
+              dgm_test(params_that_cannot_be_written_are_a_fault),
+              dgm_test(a_dropped_run_calls_nothing_back),
+              dgm_test(the_end_of_a_process_ends_all_of_its_runs),
+              dgm_test(calls_are_answered_on_their_loop),
+              dgm_test(a_call_that_is_not_answered_ends),
+              dgm_test(the_service_answers_requests_of_the_worker),
+              dgm_test(reload_waits_for_runs_and_new_runs_wait_for_it),
+              dgm_test(a_changed_file_starts_a_new_process), dgm_test(retire_ends_the_processes),
+              dgm_test(a_retired_pool_still_serves_runs),
+              dgm_test(loops_stop_while_runs_are_at_work))

@@ -12,7 +12,7 @@ struct opened_agent {
     bool is_open;
     bool is_current;  /* no later one has this id */
     bool is_prepared; /* and not retired since */
-    unsigned round;  /* of dgm_agents_open */
+    unsigned round;   /* of dgm_agents_open */
     struct opened_agent *older;
 };
 
@@ -41,7 +41,8 @@ dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user)
 }
 
 void dgm_agents_set_log(dgm_agents *s,
-                        void (*on_agent_log)(void *user, dgm_str agent, bool is_fault, dgm_str line),
+                        void (*on_agent_log)(void *user, dgm_str agent, bool is_fault,
+                                             dgm_str line),
                         void *user)
 {
     s->on_agent_log = on_agent_log;

@@ -16,7 +16,8 @@ typedef struct dgm_agents dgm_agents;
 dgm_agents *dgm_agents_new(void (*on_log)(void *user, dgm_str line), void *user);
 /* Lines of agents that belong to no run, from any thread (dgm_agent_options.on_log). Before dgm_agents_open. */
 void dgm_agents_set_log(dgm_agents *s,
-                        void (*on_agent_log)(void *user, dgm_str agent, bool is_fault, dgm_str line),
+                        void (*on_agent_log)(void *user, dgm_str agent, bool is_fault,
+                                             dgm_str line),
                         void *user);
 /* Where the checkpoints of graphs are stored; open until no agent calls it any more. Before dgm_agents_open. */
 void dgm_agents_set_store(dgm_agents *s, dgm_store *store);

@@ -176,7 +176,8 @@ static void live_handle_settle(struct live *l, struct call *c)
     dgm_err err = {0};
     bool unfinished = !l->run && l->state == LIVE_READY && !dgm_state_is_terminal(l->task_state) &&
                       !dgm_state_is_interrupted(l->task_state);
-    bool is_resumed = unfinished && dgm_backend_resumes(l->agent->backend, l->agent->agent) && dgm_core_run_resume(l);
+    bool is_resumed = unfinished && dgm_backend_resumes(l->agent->backend, l->agent->agent) &&
+                      dgm_core_run_resume(l);
     if (unfinished && !is_resumed &&
         dgm_live_end_task(l, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err))
         dgm_call_refuse(c, &err);

@@ -618,8 +618,8 @@ void dgm_core_run_abort(struct run *r)
         answer_with_error(r, &err);
     } else if (r->live && r->live->state == LIVE_READY &&
                !dgm_state_is_terminal(r->live->task_state)) {
-        r->base.suspended = dgm_backend_resumes(r->agent->backend, r->agent->agent) && !r->base.canceled &&
-                            !dgm_state_is_interrupted(r->live->task_state);
+        r->base.suspended = dgm_backend_resumes(r->agent->backend, r->agent->agent) &&
+                            !r->base.canceled && !dgm_state_is_interrupted(r->live->task_state);
         if (!r->base.suspended)
             dgm_live_end_task(r->live, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err);
     }

@@ -59,7 +59,7 @@ typedef struct dgm_process_options {
     /* A line of the channel; 0: it has no channel. A child with a channel has /dev/null as its stdin, and env must name
      * DGM_PROCESS_CHANNEL_FD in some variable. */
     size_t channel_line_bytes;
-    bool without_pidfd;      /* as on a kernel that has none: look every 20 ms */
+    bool without_pidfd; /* as on a kernel that has none: look every 20 ms */
 } dgm_process_options;
 
 /* A program that cannot be started is an error here: DGM_UNAVAILABLE, with the reason. */

@@ -159,7 +159,8 @@ IN_CHILD static int run_child(void *arg)
     if (s->channel && syscall(SYS_dup3, s->channel, DGM_PROCESS_CHANNEL_FD, 0) < 0)
         goto failed;
 #ifdef SYS_close_range
-    syscall(SYS_close_range, s->channel ? DGM_PROCESS_CHANNEL_FD + 1u : 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC: whoever forgot it */);
+    syscall(SYS_close_range, s->channel ? DGM_PROCESS_CHANNEL_FD + 1u : 3u, ~0u,
+            4u /* CLOSE_RANGE_CLOEXEC: whoever forgot it */);
 #endif
     if (s->cwd && syscall(SYS_chdir, s->cwd) < 0)
         goto failed;

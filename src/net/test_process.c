@@ -28,6 +28,7 @@ struct child {
     uv_sem_t done;
     dgm_code rc;
     dgm_err err;
+    dgm_buf channel;        /* likewise; "." at its end */
     dgm_buf out, error_out; /* pieces in brackets, the end as its first letter */
     size_t n_lines, n_bytes, n_while_paused;
     bool paused;
@@ -58,6 +59,26 @@ static void on_line(void *user, dgm_str line, dgm_line_end end)
     }
 }
 
+static void on_channel_line(void *user, dgm_str line, dgm_line_end end)
+{
+    struct child *c = user;
+    if (line.n < 200)
+        keep(&c->channel, line, end);
+    c->n_lines++;
+    c->n_bytes += line.n;
+    c->n_while_paused += c->paused;
+    if (c->pause_at && c->n_lines == c->pause_at) {
+        dgm_process_pause_channel(c->process);
+        c->paused = true;
+        dgm_timer_start(&c->pause_timer, 50);
+    }
+}
+
+static void on_channel_end(void *user)
+{
+    dgm_buf_add_char(&((struct child *)user)->channel, '.');
+}
+
 static void on_error_line(void *user, dgm_str line, dgm_line_end end)
 {
     keep(&((struct child *)user)->error_out, line, end);
@@ -68,6 +89,7 @@ static void on_pause_over(void *arg)
     struct child *c = arg;
     c->paused = false;
     dgm_process_resume(c->process);
+    dgm_process_resume_channel(c->process);
 }
 
 static void on_pause_timer_closed(void *arg)
@@ -103,14 +125,20 @@ static void begin(void *arg)
     c->ms = uv_now(&loop->uv);
     dgm_timer_init(loop, &c->timer, on_kill, c);
     dgm_timer_init(loop, &c->pause_timer, on_pause_over, c);
-    c->rc = dgm_process_start(loop, &c->options,
-                              (dgm_process_handler){on_line, on_error_line, on_exit_, c},
-                              &c->process, &c->err);
+    c->rc = dgm_process_start(
+        loop, &c->options,
+        (dgm_process_handler){on_line, on_error_line, on_exit_, c, on_channel_line, on_channel_end},
+        &c->process, &c->err);
     if (c->rc) {
         dgm_timer_close(&c->timer, on_timer_closed, c);
         return;
     }
     c->pid = dgm_process_pid(c->process);
+    if (c->options.channel_line_bytes && c->input) {
+        dgm_process_send(c->process, dgm_str_from(c->input));
+        dgm_process_end_channel(c->process);
+        assert_true(dgm_process_channel_backlog(c->process) <= strlen(c->input));
+    }
     if (c->input)
         dgm_process_write(c->process, dgm_str_from(c->input));
     if (c->input_bytes) {
@@ -141,6 +169,7 @@ static void run(struct child *c)
     c->options.argv = c->argv;
     dgm_buf_init(&c->out, SIZE_MAX);
     dgm_buf_init(&c->error_out, SIZE_MAX);
+    dgm_buf_init(&c->channel, SIZE_MAX);
     uv_sem_init(&c->done, 0);
     check_ok(dgm_loops_new(1, &c->loops, &err), err);
     check_ok(dgm_loops_start(c->loops, &err), err);
@@ -154,6 +183,7 @@ static void end(struct child *c)
     uv_sem_destroy(&c->done);
     dgm_buf_done(&c->out);
     dgm_buf_done(&c->error_out);
+    dgm_buf_done(&c->channel);
 }
 
 /* Processes of a group that still run. The dead may stay listed until somebody reaps them. */
@@ -514,18 +544,86 @@ static void it_dies_with_us(void **state)
     assert_true(group_is_gone(atoi(text)));
 }
 
-DGM_TEST_MAIN(dgm_test(lines_come_as_they_are_written), dgm_test(what_is_written_is_read),
-              dgm_test(a_program_that_is_not_there_is_named),
-              dgm_test(it_has_the_environment_that_it_is_given),
-              dgm_test(programs_are_found_as_execvp_finds_them),
-              dgm_test(a_signal_that_kills_it_is_reported), dgm_test(kill_is_term_first),
-              dgm_test(what_ignores_term_is_killed), dgm_test(grandchildren_go_with_it),
-              dgm_test(one_that_left_its_group_is_not_waited_for),
-              dgm_test(a_line_without_end_comes_in_pieces),
-              dgm_test(a_line_of_the_largest_size_is_whole),
-              dgm_test(megabytes_pass_in_little_memory), dgm_test(it_waits_while_its_reader_does),
-              dgm_test(output_of_the_dead_is_kept_for_a_paused_reader),
-              dgm_test(input_that_is_not_read_blocks_nothing),
-              dgm_test(it_is_seen_to_end_without_pidfd_too),
-              dgm_test(it_starts_with_nothing_of_ours), dgm_test(it_ends_with_its_loop),
-              dgm_test(it_dies_with_us))
+/* ---- the channel ------------------------------------------------------------------------------------------ */
+
+static struct child sh_with_channel(const char *script)
+{
+    struct child c = sh(script);
+    c.options.channel_line_bytes = 1000;
+    return c;
+}
+
+static void a_channel_has_both_directions_beside_the_output(void **state)
+{
+    struct child c = sh_with_channel("cat; read -r x <&3; echo \"got $x\" >&3; echo a log; read -r "
+                                     "x <&3 || echo end >&3; echo oops >&2; printf rest >&3");
+    (void)state;
+    c.input = "hello\n";
+    run(&c);
+    check_str(c.channel, "[got hello]W[end]W[rest]L.");
+    check_str(c.out, "[a log]W");
+    check_str(c.error_out, "[oops]W");
+    assert_int_equal(c.how.status, 0);
+    end(&c);
+}
+
+static void a_channel_that_the_child_closes_ends(void **state)
+{
+    struct child c = sh_with_channel("echo one >&3; exec 3>&-; echo two; exit 4");
+    (void)state;
+    run(&c);
+    check_str(c.channel, "[one]W.");
+    check_str(c.out, "[two]W");
+    assert_int_equal(c.how.status, 4);
+    end(&c);
+}
+
+static void a_long_line_of_a_channel_comes_in_pieces(void **state)
+{
+    struct child c = sh_with_channel("head -c 2500 /dev/zero >&3; echo >&3");
+    (void)state;
+    run(&c);
+    assert_int_equal(c.n_lines, 3);
+    assert_int_equal(c.n_bytes, 2500);
+    end(&c);
+}
+
+static void a_channel_waits_while_its_reader_does(void **state)
+{
+    struct child c =
+        sh_with_channel("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done >&3");
+    (void)state;
+    c.pause_at = 10;
+    run(&c);
+    assert_int_equal(c.n_lines, 20000);
+    assert_true(c.n_while_paused < 20000 - 10); /* of one read */
+    check_bytes_(c.channel.p + c.channel.n - 1, 1, ".", 1, __FILE__, __LINE__);
+    end(&c);
+}
+
+static void a_child_has_four_descriptors_with_a_channel(void **state)
+{
+    struct child c = sh_with_channel("exec ls /proc/self/fd");
+    (void)state;
+    run(&c);
+    check_str(c.out, "[0]W[1]W[2]W[3]W[4]W"); /* 4: the folder itself */
+    end(&c);
+}
+
+DGM_TEST_MAIN(
+    dgm_test(a_channel_has_both_directions_beside_the_output),
+    dgm_test(a_channel_that_the_child_closes_ends),
+    dgm_test(a_long_line_of_a_channel_comes_in_pieces),
+    dgm_test(a_channel_waits_while_its_reader_does),
+    dgm_test(a_child_has_four_descriptors_with_a_channel), dgm_test(lines_come_as_they_are_written),
+    dgm_test(what_is_written_is_read), dgm_test(a_program_that_is_not_there_is_named),
+    dgm_test(it_has_the_environment_that_it_is_given),
+    dgm_test(programs_are_found_as_execvp_finds_them), dgm_test(a_signal_that_kills_it_is_reported),
+    dgm_test(kill_is_term_first), dgm_test(what_ignores_term_is_killed),
+    dgm_test(grandchildren_go_with_it), dgm_test(one_that_left_its_group_is_not_waited_for),
+    dgm_test(a_line_without_end_comes_in_pieces), dgm_test(a_line_of_the_largest_size_is_whole),
+    dgm_test(megabytes_pass_in_little_memory), dgm_test(it_waits_while_its_reader_does),
+    dgm_test(output_of_the_dead_is_kept_for_a_paused_reader),
+    dgm_test(input_that_is_not_read_blocks_nothing), dgm_test(it_is_seen_to_end_without_pidfd_too),
+    dgm_test(it_starts_with_nothing_of_ours), dgm_test(it_ends_with_its_loop),
+    dgm_test(it_dies_with_us))

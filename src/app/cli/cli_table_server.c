@@ -73,9 +73,10 @@ const dgm_cli_command dgm_cli_serve = {
         {.name = "insecure", .about = "allow every address without tokens"},
         {.name = "watch",
          .about = "start workers again when their files change",
-         .more = "For agents that run in worker processes (`mode: worker`): when a source file in "
-                 "the agent's folder changes, its process is replaced as soon as it has no run, and "
-                 "errors of loading are in the log. For development."},
+         .more =
+             "For agents that run in worker processes (`mode: worker`): when a source file in "
+             "the agent's folder changes, its process is replaced as soon as it has no run, and "
+             "errors of loading are in the log. For development."},
         {.name = "check", .about = "print the settings it would run with, and exit"}, HELP),
     .exits = NOTES(EXIT_0, {"1", "it could not start, or the configuration is wrong"}, EXIT_2),
     .examples =

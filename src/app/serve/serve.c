@@ -91,8 +91,8 @@ static void on_mcp_log(void *user, dgm_str line)
 static void on_agent_log(void *user, dgm_str agent, bool is_fault, dgm_str line)
 {
     struct server *s = user;
-    dgm_logger_says(s->logger, is_fault ? DGM_LOG_WARN : DGM_LOG_INFO, "agent",
-                    {"agent", agent, 0}, {"note", line, 0});
+    dgm_logger_says(s->logger, is_fault ? DGM_LOG_WARN : DGM_LOG_INFO, "agent", {"agent", agent, 0},
+                    {"note", line, 0});
 }
 
 /* ---- putting together ---------------------------------------------------------------------------------------- */

@@ -20,19 +20,22 @@ const dgm_setting dgm_exec_settings[] = {
     {"command", DGM_SETTING_COMMAND, AT(program.command), .required = true,
      .about = "the program and its arguments, as a list; text is a line for `/bin/sh`"},
     {"mode", DGM_SETTING_CHOICE, AT(mode), .choices = "process|worker", .def = "process",
-     .about = "`process`: the program is started for every message; `worker`: it is started once and "
-              "serves many messages ([worker protocol](worker-protocol.md))"},
+     .about =
+         "`process`: the program is started for every message; `worker`: it is started once and "
+         "serves many messages ([worker protocol](worker-protocol.md))"},
     {"input", DGM_SETTING_CHOICE, AT(input), .choices = "json|text", .def = "json",
      .about = "`json`: one line as described below; `text`: the text of the message, and files are "
               "rejected"},
     {"output", DGM_SETTING_CHOICE, AT(output), .choices = "json|text", .def = "json",
      .about = "`json`: one event per line; `text`: the answer, each line is sent as it is written"},
     {"timeout", DGM_SETTING_NUMBER, AT(timeout), .min = 0.01, .max = 86400, .def = "300",
-     .about = "seconds that it may work on a message; then it is killed (a worker: asked to cancel) and "
-              "the task fails"},
+     .about =
+         "seconds that it may work on a message; then it is killed (a worker: asked to cancel) and "
+         "the task fails"},
     {"grace", DGM_SETTING_NUMBER, AT(grace), .max = 60, .def = "2",
-     .about = "seconds between SIGTERM and SIGKILL, and for it to exit after its last event; a worker "
-              "has them to finish its runs before SIGTERM"},
+     .about =
+         "seconds between SIGTERM and SIGKILL, and for it to exit after its last event; a worker "
+         "has them to finish its runs before SIGTERM"},
     DGM_PROGRAM_SETTINGS(struct settings, program),
     {"max_processes", DGM_SETTING_INT, AT(max_processes), .min = 1, .max = 10000, .def = "64",
      .about = "how many of its processes may run at the same time; more are rejected"},
@@ -40,13 +43,15 @@ const dgm_setting dgm_exec_settings[] = {
      .max = 10000, .def = "half of `max_processes`",
      .about = "how many of these one principal may use; callers without a token are not limited"},
     {"processes", DGM_SETTING_INT, AT(processes), .min = 1, .max = 64, .def = "1",
-     .about = "`mode: worker`: how many processes are started; a conversation stays with one of them"},
+     .about =
+         "`mode: worker`: how many processes are started; a conversation stays with one of them"},
     {"max_runs", DGM_SETTING_INT, AT(max_runs), .min = 1, .max = DGM_MAX_WORKER_RUNS,
      .def = "what the worker allows",
      .about = "`mode: worker`: messages that one process works on at the same time; more wait"},
     {"max_attempts", DGM_SETTING_INT, AT(max_attempts), .min = 1, .max = 10, .def = "3",
-     .about = "`mode: worker`: how often a message is given to the worker if the process or the server "
-              "ends while it works; with 1 such a task fails"},
+     .about =
+         "`mode: worker`: how often a message is given to the worker if the process or the server "
+         "ends while it works; with 1 such a task fails"},
     {"start_timeout", DGM_SETTING_NUMBER, AT(start_timeout), .min = 0.1, .max = 3600, .def = "120",
      .about = "`mode: worker`: seconds that the process may take to load its code"},
     {"hang_timeout", DGM_SETTING_NUMBER, AT(hang_timeout), .min = 0.1, .max = 86400, .def = "120",
@@ -95,8 +100,11 @@ static dgm_code open_worker(struct exec *x, const struct settings *s,
 dgm_code dgm_exec_open(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
                        dgm_err *err)
 {
-    struct settings s = {.timeout = 300, .grace = 2, .max_processes = DGM_MAX_PROCESSES,
-                         .processes = 1, .max_attempts = 3};
+    struct settings s = {.timeout = 300,
+                         .grace = 2,
+                         .max_processes = DGM_MAX_PROCESSES,
+                         .processes = 1,
+                         .max_attempts = 3};
     dgm_code rc = dgm_settings_read(config, dgm_exec_settings, &s, err);
     if (rc)
         return rc;

@@ -20,7 +20,7 @@ struct exec {
     dgm_worker_pool *pool; /* mode: worker; else NULL */
     unsigned max_attempts; /* of one run, in mode: worker */
     dgm_str id;            /* of the agent */
-    pthread_mutex_t lock; /* of the two below */
+    pthread_mutex_t lock;  /* of the two below */
     size_t n_running;
     struct exec_share *shares; /* of principals that have programs running */
 };
@@ -75,5 +75,5 @@ dgm_code dgm_exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_s
 /* The same of a value, in the arena that the event is decoded into. */
 dgm_code dgm_exec_read_event_value(dgm_arena *a, dgm_mint *mint, int64_t now_ms, yyjson_val *v,
                                    dgm_event *ret_event, dgm_err *err);
-/* Members of `run` for workers of kind `events`, each with a comma in front. journal.p NULL: there is none. */
+/* Members of `run` for workers of kind `events`, each with a comma in front. journal.p NULL: absent. */
 void dgm_exec_put_run(const dgm_run *run, dgm_strs accepted, dgm_str journal, dgm_buf *out);

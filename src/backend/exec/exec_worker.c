@@ -82,8 +82,7 @@ static void job_fail(struct exec_job *j, dgm_str safe, dgm_str detail, dgm_str o
     if (j->run->canceled)
         dgm_exec_events_settle(&j->events, DGM_STATE_CANCELED, NULL);
     else
-        dgm_exec_events_settle(&j->events, DGM_STATE_FAILED,
-                               dgm_arena_dup(j->run->arena, safe).p);
+        dgm_exec_events_settle(&j->events, DGM_STATE_FAILED, dgm_arena_dup(j->run->arena, safe).p);
     job_end(j);
 }
 
@@ -99,8 +98,8 @@ static void job_on_timeout(void *arg)
         job_end(j);
         return;
     }
-    dgm_str safe = dgm_arena_printf(j->run->arena, "the agent took longer than %g seconds",
-                                    j->exec->timeout);
+    dgm_str safe =
+        dgm_arena_printf(j->run->arena, "the agent took longer than %g seconds", j->exec->timeout);
     job_fail(j, safe, (dgm_str){0}, (dgm_str){0});
 }
 
@@ -123,8 +122,8 @@ static void job_on_event(void *user, const dgm_worker_event *e)
     if (dgm_exec_read_event_value(e->arena, &j->events.mint, dgm_loop_unix_ms(),
                                   (yyjson_val *)(uintptr_t)e->data, &event, &err)) {
         snprintf(safe, sizeof safe, "event %zu of the agent is not an A2A event", j->n_events);
-        dgm_str detail = dgm_arena_printf(j->run->arena, "%s%s%s", err.at, *err.at ? ": " : "",
-                                          err.msg);
+        dgm_str detail =
+            dgm_arena_printf(j->run->arena, "%s%s%s", err.at, *err.at ? ": " : "", err.msg);
         job_fail(j, dgm_str_from(safe), detail, (dgm_str){0});
     } else if (j->run->ops->emit(j->run, &event, &err)) {
         snprintf(safe, sizeof safe, "event %zu of the agent is an invalid event", j->n_events);
@@ -256,9 +255,9 @@ static void job_on_error(void *user, const dgm_worker_fault *fault)
         job_remember(j, NULL, NULL);
         job_run_again(j, "the worker process was lost");
     } else if (job_has_answer(j)) {
-        dgm_run_report(j->run,
-                       &(dgm_run_fault){DGM_STR("the agent failed after its answer"),
-                                        fault->detail.n ? fault->detail : fault->safe, fault->output});
+        dgm_run_report(j->run, &(dgm_run_fault){DGM_STR("the agent failed after its answer"),
+                                                fault->detail.n ? fault->detail : fault->safe,
+                                                fault->output});
         job_end(j);
     } else if (fault->kind == DGM_WORKER_ERROR && fault->code == DGM_WORKER_REJECTED &&
                !j->run->canceled) {
@@ -293,8 +292,8 @@ static bool job_write_params(void *user, const dgm_json *info, dgm_buf *out, con
     }
     dgm_worker_put_common(out, j->run, id.n ? id : j->exec->id, j->thread, j->is_resumed,
                           j->attempt);
-    dgm_exec_put_run(j->run, j->accepted,
-                     j->has_journal ? dgm_buf_str(&j->journal) : (dgm_str){0}, out);
+    dgm_exec_put_run(j->run, j->accepted, j->has_journal ? dgm_buf_str(&j->journal) : (dgm_str){0},
+                     out);
     return true;
 }
 
@@ -330,8 +329,9 @@ static void job_read_note(struct exec_job *j, dgm_str note)
     if (!j->run->input->is_resumed)
         return;
     const dgm_json *number = dgm_json_get(head, DGM_STR("attempt"));
-    bool is_same = dgm_str_eq(dgm_json_str_member(head, "message"), j->run->input->message->message_id);
-    if (is_same && number && (!dgm_json_int(number, &attempt) || attempt < 1 || attempt > 1000))
+    bool is_same =
+        dgm_str_eq(dgm_json_str_member(head, "message"), j->run->input->message->message_id);
+    if (is_same && number && (!dgm_json_int(number, &attempt) || attempt < 0 || attempt > 1000))
         attempt = 1;
     j->attempt = (unsigned)(is_same ? attempt : 1) + 1;
 }
@@ -376,9 +376,11 @@ void dgm_exec_worker_cancel(dgm_run *run)
     struct exec_job *j = run->agent_data;
     if (!j)
         return;
-    if (run->suspended) /* the next server goes on with it */
+    if (run->suspended) { /* the next server goes on with it; a stop that was asked for is not a failed attempt */
+        j->attempt--;
+        job_remember(j, NULL, NULL);
         job_end(j);
-    else if (!j->worker)
+    } else if (!j->worker)
         job_finish(j, DGM_STATE_CANCELED);
     else
         dgm_worker_run_cancel(j->worker);

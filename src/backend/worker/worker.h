@@ -42,21 +42,26 @@ struct dgm_worker_request {
     dgm_str method;         /* "checkpoint/put" */
     const dgm_json *params; /* NULL: the request has none */
     dgm_str run;            /* params.run, if it is a text; else absent */
-    dgm_arena *arena;       /* everything above; freed with the request. For the handler's use, too */
-    dgm_loop *loop;         /* where the request is handled and answered */
+    dgm_arena *arena; /* everything above; freed with the request. For the handler's use, too */
+    dgm_loop *loop;   /* where the request is handled and answered */
 };
 /* result: JSON text. A longer one than DGM_WORKER_LINE_BYTES becomes the error -32010. */
 void dgm_worker_respond(dgm_worker_request *r, dgm_str result);
-void dgm_worker_respond_error(dgm_worker_request *r, int code, const char *fmt, ...) DGM_PRINTF(3, 4);
+void dgm_worker_respond_error(dgm_worker_request *r, int code, const char *fmt, ...)
+    DGM_PRINTF(3, 4);
 
 /* Handles requests that belong to no run's handler: checkpoint/... and blob/... One session per process. Each member is called on the
  * home loop of the process, which is the same for the whole session. worker_checkpoints.c has the one that stores
  * checkpoints. */
 typedef struct dgm_worker_service {
     void *(*open)(void *user, dgm_loop *home); /* the process was started; returns the session */
+    /* A request that names a thread (run, state, state/update) is sent to the process: dgm_worker_thread_hash() of it. May be NULL. */
+    void (*on_thread)(void *session, uint64_t thread);
     /* False: unknown method, which the pool answers with -32601. */
     bool (*request)(void *session, dgm_worker_request *r);
-    void (*close)(void *session); /* the process has ended. Requests that are open are still answered by their handler */
+    void (*close)(
+        void *
+            session); /* the process has ended. Requests that are open are still answered by their handler */
     void *user;
     /* A request that names a thread (run, state, state/update) is sent to the process: dgm_worker_thread_hash() of it. May be NULL. */
     void (*on_thread)(void *session, uint64_t thread);
@@ -79,10 +84,12 @@ typedef struct dgm_worker_options {
      * Copied. */
     dgm_str initialize;
     size_t processes; /* 0: 1 */
-    size_t max_runs;  /* of one process at a time; the worker may allow fewer. 0: what the worker allows. More runs wait */
+    size_t
+        max_runs; /* of one process at a time; the worker may allow fewer. 0: what the worker allows. More runs wait */
     double start_timeout, hang_timeout, grace; /* seconds; 0: 120, 120, 5 */
-    bool one_run_per_thread; /* a second run of a thread waits for the first */
-    const char *watch;       /* with agent.watch: the folder whose files are watched; NULL: cwd, else agent.folder. Copied */
+    bool one_run_per_thread;                   /* a second run of a thread waits for the first */
+    const char *
+        watch; /* with agent.watch: the folder whose files are watched; NULL: cwd, else agent.folder. Copied */
     dgm_worker_service service; /* all NULL: none */
 } dgm_worker_options;
 
@@ -115,7 +122,7 @@ typedef enum dgm_worker_fault_kind {
     DGM_WORKER_LOST,
     /* The run was not started: the process cannot be started (is restarted too often, cannot load its code), or does not become ready in time. */
     DGM_WORKER_UNAVAILABLE,
-    DGM_WORKER_BUSY,    /* too many runs wait: the run was not started */
+    DGM_WORKER_BUSY, /* too many runs wait: the run was not started */
     DGM_WORKER_IGNORED, /* after dgm_worker_run_cancel: the worker has not answered in time. Its later events are dropped */
     /* Events came faster than they could be stored, for too long (limit worker_held_bytes); the worker was asked to cancel. */
     DGM_WORKER_TOO_FAST
@@ -123,8 +130,9 @@ typedef enum dgm_worker_fault_kind {
 
 typedef struct dgm_worker_fault {
     dgm_worker_fault_kind kind;
-    int code;             /* of ERROR; else 0 */
-    dgm_str message;      /* of ERROR: what the worker wrote, not for callers (exception: DGM_WORKER_REJECTED) */
+    int code; /* of ERROR; else 0 */
+    dgm_str
+        message; /* of ERROR: what the worker wrote, not for callers (exception: DGM_WORKER_REJECTED) */
     const dgm_json *data; /* of ERROR; may be NULL */
     dgm_str safe;         /* a sentence for callers, always set */
     dgm_str detail;       /* for the operator; may be empty */

@@ -46,9 +46,9 @@ static void call_refuse(dgm_worker_call *c)
 {
     dgm_arena *a = dgm_arena_new_small(512);
     struct worker_delivery *d = dgm_worker_delivery_new(&c->item, a, WORKER_ON_FAULT);
-    d->fault =
-        (dgm_worker_fault){.kind = DGM_WORKER_UNAVAILABLE,
-                           .safe = DGM_STR("the request is larger than the limit worker_line_bytes")};
+    d->fault = (dgm_worker_fault){
+        .kind = DGM_WORKER_UNAVAILABLE,
+        .safe = DGM_STR("the request is larger than the limit worker_line_bytes")};
     dgm_worker_deliver(d, false);
 }
 
@@ -98,7 +98,8 @@ struct worker_answer {
     dgm_buf line;
 };
 
-dgm_worker_request *dgm_worker_request_new(struct worker_slot *s, dgm_arena *a, const dgm_json *line)
+dgm_worker_request *dgm_worker_request_new(struct worker_slot *s, dgm_arena *a,
+                                           const dgm_json *line)
 {
     struct worker_request *r = dgm_new(a, struct worker_request);
     r->head.method = dgm_json_str_member(line, "method");
@@ -164,8 +165,7 @@ void dgm_worker_respond(dgm_worker_request *request, dgm_str result)
     if (w->line.over || w->line.n + 2 > w->line.max) {
         w->line.over = false;
         w->line.n = n;
-        answer_put_error(&w->line, DGM_WORKER_BAD_LINE,
-                         "the result is larger than maxLineBytes");
+        answer_put_error(&w->line, DGM_WORKER_BAD_LINE, "the result is larger than maxLineBytes");
     }
     answer_send(r, w);
 }

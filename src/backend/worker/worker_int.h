@@ -59,14 +59,14 @@ struct worker_item {
 
     /* On the home loop: */
     enum worker_item_place place;
-    dgm_table_node node;            /* in slot->sent */
-    struct worker_item *next;       /* in slot->waiting */
-    char *line;                     /* of the request; NULL: its params are not written yet */
+    dgm_table_node node;      /* in slot->sent */
+    struct worker_item *next; /* in slot->waiting */
+    char *line;               /* of the request; NULL: its params are not written yet */
     size_t n_line;
-    bool is_requested;              /* its params */
-    bool is_canceled;               /* the worker was notified */
-    bool is_ignored;                /* its owner wants no more of it */
-    bool is_slow;                   /* the channel was paused for it in vain */
+    bool is_requested; /* its params */
+    bool is_canceled;  /* the worker was notified */
+    bool is_ignored;   /* its owner wants no more of it */
+    bool is_slow;      /* the channel was paused for it in vain */
     uint64_t next_seq;
     struct worker_input *inputs; /* messages to the run, until it is sent */
 };
@@ -105,7 +105,7 @@ struct dgm_worker_run {
     char id[24];
     dgm_worker_run_handler handler;
     bool can_input, is_canceled;
-    uint64_t started_ms; /* of the loop */
+    uint64_t started_ms;                  /* of the loop */
     struct worker_delivery *first, *last; /* that wait for room */
     dgm_timer room, limit;
 };
@@ -147,8 +147,9 @@ struct worker_slot {
     size_t n_waiting, waiting_bytes;
     size_t n_requests; /* of the worker, not answered */
     uint64_t init_number, ping_number, stop_number;
-    uint64_t line_ms; /* when it wrote its last line */
-    unsigned n_missed; /* pings */
+    uint64_t line_ms;      /* when it wrote its last line */
+    bool is_suspect;       /* it was silent for too long, a moment ago */
+    unsigned n_missed;     /* pings */
     dgm_timer start_timer; /* limit of the handshake; then the backoff */
     dgm_timer tick;        /* heartbeat */
     dgm_timer stop_timer;  /* grace of `shutdown`; limit of a reload */
@@ -157,13 +158,13 @@ struct worker_slot {
     uint64_t paused_ms; /* since when */
     dgm_loop_stop stop;
     uint64_t started_ms, ready_ms, failed_ms[WORKER_FAILED_STARTS];
-    unsigned n_ends; /* in a row, that were not asked for */
-    bool is_unavailable;
-    bool wants_reload; /* a new process when the runs of this one have ended */
-    bool is_closing;   /* no more runs */
-    bool is_ending;    /* we have asked the process to end */
-    bool is_deaf;      /* the process has closed its channel */
-    char why[320];     /* it was killed, or cannot be started; "" */
+    unsigned n_ends;         /* in a row, that were not asked for */
+    const char *unavailable; /* why runs fail at once, for callers; NULL: they do not */
+    bool wants_reload;       /* a new process when the runs of this one have ended */
+    bool is_closing;         /* no more runs */
+    bool is_ending;          /* we have asked the process to end */
+    bool is_deaf;            /* the process has closed its channel */
+    char why[320];           /* it was killed, or cannot be started; "" */
     bool is_load_error;
     char *tail[WORKER_TAIL_LINES]; /* last lines of its log; a ring */
     size_t n_tail;
@@ -190,18 +191,21 @@ struct dgm_worker_pool {
 
 /* The slot of a thread; its home is `loop` if it has none yet. */
 struct worker_slot *dgm_worker_slot_for(dgm_worker_pool *p, dgm_loop *loop, uint64_t thread);
-struct worker_info *dgm_worker_info_get(struct worker_slot *s); /* a reference; NULL: it is not ready */
-void dgm_worker_info_unref(struct worker_info *info);           /* NULL is allowed */
+struct worker_info *
+dgm_worker_info_get(struct worker_slot *s);           /* a reference; NULL: it is not ready */
+void dgm_worker_info_unref(struct worker_info *info); /* NULL is allowed */
 void dgm_worker_slot_set_info(struct worker_slot *s, struct worker_info *info);
 void dgm_worker_slot_set_alive(struct worker_slot *s, bool is_alive);
 /* Runs fn(item, text) on the home loop, at once if this is it. text is copied. The item is retained until then. */
-void dgm_worker_go_home(struct worker_item *item, void (*fn)(struct worker_item *item, dgm_str text),
-                        dgm_str text);
+void dgm_worker_go_home(struct worker_item *item,
+                        void (*fn)(struct worker_item *item, dgm_str text), dgm_str text);
 
 /* ---- worker_process.c: on the home loop */
 
-void dgm_worker_slot_open(struct worker_slot *s);  /* registers it with the loop; fine when it is open */
-void dgm_worker_slot_start(struct worker_slot *s); /* a process; a no-op if there is one, or the backoff runs */
+void dgm_worker_slot_open(
+    struct worker_slot *s); /* registers it with the loop; fine when it is open */
+void dgm_worker_slot_start(
+    struct worker_slot *s); /* a process; a no-op if there is one, or the backoff runs */
 void dgm_worker_slot_reload(struct worker_slot *s);
 void dgm_worker_slot_close(struct worker_slot *s); /* no more runs: shutdown, SIGTERM, SIGKILL */
 /* Ends the process for a fault of its own. */
@@ -232,7 +236,8 @@ void dgm_worker_queue_pump(struct worker_slot *s);
 void dgm_worker_queue_ready(struct worker_slot *s, struct worker_info *info);
 struct worker_item *dgm_worker_queue_find(struct worker_slot *s, uint64_t number);
 /* A response to it, or a fault: it is out of the queue. The arena of the line may be taken (s->arena). */
-void dgm_worker_queue_finish(struct worker_slot *s, struct worker_item *i, const dgm_json *response);
+void dgm_worker_queue_finish(struct worker_slot *s, struct worker_item *i,
+                             const dgm_json *response);
 /* It sent something that it must not: only this run ends. */
 void dgm_worker_queue_fail_item(struct worker_slot *s, struct worker_item *i,
                                 dgm_worker_fault_kind kind, const char *safe, const char *detail);
@@ -257,7 +262,8 @@ void dgm_worker_item_free(struct worker_item *i); /* no reference is left */
 /* ---- worker_call.c */
 
 /* A request of the worker to its handler. Takes the arena. */
-dgm_worker_request *dgm_worker_request_new(struct worker_slot *s, dgm_arena *a, const dgm_json *line);
+dgm_worker_request *dgm_worker_request_new(struct worker_slot *s, dgm_arena *a,
+                                           const dgm_json *line);
 
 /* ---- worker_log.c */
 
@@ -270,4 +276,5 @@ void dgm_worker_tail_clear(struct worker_slot *s);
 
 /* ---- worker_watch.c */
 
-void dgm_worker_watch_open(dgm_worker_pool *p, dgm_loop *loop); /* on this loop; it is closed with it */
+void dgm_worker_watch_open(dgm_worker_pool *p,
+                           dgm_loop *loop); /* on this loop; it is closed with it */

@@ -96,8 +96,7 @@ static void lines_on_event(struct worker_slot *s, const dgm_json *params, size_t
     bool is_received = i->loop == s->home && !atomic_load(&i->n_held) &&
                        dgm_worker_run_receive_at_once((dgm_worker_run *)(void *)i, &e);
     if (!is_received) {
-        struct worker_delivery *d =
-            dgm_worker_delivery_new(i, dgm_take(s->arena), WORKER_ON_EVENT);
+        struct worker_delivery *d = dgm_worker_delivery_new(i, dgm_take(s->arena), WORKER_ON_EVENT);
         d->event = e;
         lines_pass_on(s, d, bytes);
     }
@@ -106,7 +105,8 @@ static void lines_on_event(struct worker_slot *s, const dgm_json *params, size_t
 
 static void lines_on_log(struct worker_slot *s, const dgm_json *params, size_t bytes)
 {
-    dgm_str text = dgm_json_str_member(params, "text"), level = dgm_json_str_member(params, "level");
+    dgm_str text = dgm_json_str_member(params, "text"),
+            level = dgm_json_str_member(params, "level");
     struct worker_item *i = lines_find_run(s, dgm_json_str_member(params, "run"));
     if (!text.n || !lines_may_log(s))
         return;
@@ -216,12 +216,14 @@ void dgm_worker_on_line(void *slot, dgm_str line, dgm_line_end end)
     if (s->state == WORKER_KILLED || s->state == WORKER_DOWN)
         return;
     if (end == DGM_LINE_CUT) {
-        dgm_worker_slot_kill(s, "it wrote a line that is longer than the limit worker_line_bytes of "
-                                "%zu",
+        dgm_worker_slot_kill(s,
+                             "it wrote a line that is longer than the limit worker_line_bytes of "
+                             "%zu",
                              DGM_WORKER_LINE_BYTES);
         return;
     }
     s->line_ms = uv_now(&s->home->uv);
+    s->is_suspect = false;
     line = dgm_text_trim(line);
     if (!line.n || end == DGM_LINE_LAST) /* last: the process ended in the middle of a line */
         return;

@@ -23,8 +23,8 @@ void dgm_worker_log(struct worker_slot *s, bool is_fault, const char *fmt, ...)
 {
     char line[MAX_LINE + 100];
     va_list args;
-    int start = snprintf(line, sizeof line, s->pool->n_slots > 1 ? "worker %zu: " : "worker: ",
-                         s->index + 1);
+    int start = snprintf(line, sizeof line,
+                         s->pool->n_slots > 1 ? "worker %zu: " : "worker: ", s->index + 1);
     va_start(args, fmt);
     int n = vsnprintf(line + start, sizeof line - (size_t)start, fmt, args);
     va_end(args);

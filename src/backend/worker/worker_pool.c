@@ -81,8 +81,8 @@ static void trip_arrive(void *arg)
     free(t);
 }
 
-void dgm_worker_go_home(struct worker_item *item, void (*fn)(struct worker_item *item, dgm_str text),
-                        dgm_str text)
+void dgm_worker_go_home(struct worker_item *item,
+                        void (*fn)(struct worker_item *item, dgm_str text), dgm_str text)
 {
     if (dgm_loop_current() == item->slot->home) {
         fn(item, text);
@@ -167,7 +167,9 @@ static void pool_start_slot(void *slot)
 
 void dgm_worker_pool_prepare(dgm_worker_pool *p, dgm_loops *loops)
 {
-    uint64_t first = dgm_hash(1, p->agent.id.p, p->agent.id.n); /* agents differ in their first loop */
+    p->is_retired = false; /* a reload may bring an agent back */
+    uint64_t first =
+        dgm_hash(1, p->agent.id.p, p->agent.id.n); /* agents differ in their first loop */
     for (size_t i = 0; i < p->n_slots; i++) {
         struct worker_slot *s = &p->slots[i];
         pthread_mutex_lock(&p->lock);

@@ -17,10 +17,11 @@
 
 #define BACKOFF_MS 100
 #define MAX_BACKOFF_MS 30000
-#define STABLE_MS 10000   /* a process that lived so long has not failed at its start */
+#define STABLE_MS 10000    /* a process that lived so long has not failed at its start */
 #define KILL_GRACE_MS 2000 /* from SIGTERM to SIGKILL */
-#define RELOAD_MS 30000   /* runs may go on for so long before a reload stops the process */
-#define DEAF_MS 1000      /* a process that has closed its channel exits in this time */
+#define RELOAD_MS 30000    /* runs may go on for so long before a reload stops the process */
+#define DEAF_MS 1000       /* a process that has closed its channel exits in this time */
+#define SUSPECT_MS 200     /* from the end of hang_timeout to the kill */
 #define MISSES 3
 
 static uint64_t slot_now(const struct worker_slot *s)
@@ -146,16 +147,14 @@ static bool slot_count_failed_start(struct worker_slot *s)
 
 static void slot_become_unavailable(struct worker_slot *s)
 {
-    if (!s->is_unavailable)
+    const char *safe = s->is_load_error
+                           ? "the agent's code could not be loaded"
+                           : "the agent is unavailable: its worker process does not start";
+    if (!s->unavailable)
         dgm_worker_log(s, true, "the agent is unavailable until its worker process starts: %s",
                        s->why);
-    s->is_unavailable = true;
-    dgm_worker_queue_fail_waiting(s,
-                                  s->is_load_error
-                                      ? "the agent's code could not be loaded"
-                                      : "the agent is unavailable: its worker process does not "
-                                        "start",
-                                  s->why);
+    s->unavailable = safe;
+    dgm_worker_queue_fail_waiting(s, safe, s->why);
 }
 
 static void slot_start_again(struct worker_slot *s, bool was_ready)
@@ -205,7 +204,7 @@ static void slot_on_channel_end(void *user)
     struct worker_slot *s = user;
     s->is_deaf = true;
     if (s->state == WORKER_STARTING || s->state == WORKER_READY)
-        dgm_timer_start(&s->stop_timer, DEAF_MS); /* its exit status says more */
+        dgm_timer_start(&s->stop_timer, DEAF_MS); /* its exit status is a better explanation */
 }
 
 /* ---- heartbeat ----------------------------------------------------------------------------------------------------------------- */
@@ -216,6 +215,11 @@ static void slot_on_tick(void *arg)
     uint64_t silent = slot_now(s) - s->line_ms;
     if (s->state != WORKER_READY)
         return;
+    if (!s->paused_for && silent > s->pool->hang_ms && !s->is_suspect) {
+        s->is_suspect = true; /* its lines may be here, unread, if our own loop was blocked */
+        dgm_timer_start(&s->tick, SUSPECT_MS);
+        return;
+    }
     if (!s->paused_for && silent > s->pool->hang_ms) {
         dgm_worker_slot_kill(s, "it has written nothing for %g seconds (hang_timeout)",
                              (double)s->pool->hang_ms / 1000);
@@ -236,8 +240,9 @@ static void slot_send_init(struct worker_slot *s)
     const dgm_worker_pool *p = s->pool;
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"protocolVersion\":1,\"server\":{\"name\":\"dragoman\",\"version\":\"" DGM_VERSION
-                        "\"},\"agent\":");
+    dgm_buf_add_lit(
+        &b, "{\"protocolVersion\":1,\"server\":{\"name\":\"dragoman\",\"version\":\"" DGM_VERSION
+            "\"},\"agent\":");
     dgm_json_put_str(&b, p->agent.id.p ? p->agent.id : DGM_STR(""));
     dgm_buf_add_lit(&b, ",\"cwd\":");
     dgm_json_put_str(&b, dgm_str_from(p->options.cwd ? p->options.cwd : "."));
@@ -266,7 +271,7 @@ static void slot_start_process(struct worker_slot *s)
                                    .user = s};
     s->ready_ms = 0;
     s->why[0] = '\0';
-    s->is_load_error = s->is_ending = s->is_deaf = s->wants_reload = false;
+    s->is_suspect = s->is_load_error = s->is_ending = s->is_deaf = s->wants_reload = false;
     s->n_missed = 0;
     s->n_requests = 0;
     s->init_number = s->ping_number = s->stop_number = 0;
@@ -281,8 +286,8 @@ static void slot_start_process(struct worker_slot *s)
     s->state = WORKER_STARTING;
     s->line_ms = s->started_ms = slot_now(s);
     dgm_worker_slot_set_alive(s, true);
-    s->session = p->options.service.open ? p->options.service.open(p->options.service.user, s->home)
-                                         : NULL;
+    s->session =
+        p->options.service.open ? p->options.service.open(p->options.service.user, s->home) : NULL;
     dgm_timer_start(&s->start_timer, p->start_ms);
     slot_send_init(s);
 }
@@ -340,7 +345,8 @@ static struct worker_info *slot_make_info(struct worker_slot *s, const dgm_json 
 static void slot_log_ready(struct worker_slot *s, const dgm_json *result)
 {
     const dgm_json *worker = dgm_json_get(result, DGM_STR("worker"));
-    dgm_str name = dgm_json_str_member(worker, "name"), version = dgm_json_str_member(worker, "version");
+    dgm_str name = dgm_json_str_member(worker, "name"),
+            version = dgm_json_str_member(worker, "version");
     dgm_worker_log(s, false, "process %d is ready after %.1f s (%.*s%s%.*s)",
                    dgm_process_pid(s->process), (double)(slot_now(s) - s->started_ms) / 1000,
                    (int)(name.n < 60 ? name.n : 60), name.n ? name.p : "", version.n ? " " : "",
@@ -368,7 +374,7 @@ void dgm_worker_slot_on_init(struct worker_slot *s, const dgm_json *response)
     s->state = WORKER_READY;
     s->ready_ms = slot_now(s);
     s->max_runs = info->max_runs;
-    s->is_unavailable = false;
+    s->unavailable = NULL;
     slot_log_ready(s, result);
     dgm_worker_slot_set_info(s, info);
     dgm_timer_start(&s->tick, s->pool->ping_ms);
@@ -405,11 +411,11 @@ void dgm_worker_slot_open(struct worker_slot *s)
 
 void dgm_worker_slot_reload(struct worker_slot *s)
 {
-    if (!s->is_open || s->is_closing)
+    if (!s->is_open || s->is_closing || s->pool->is_retired)
         return;
     s->n_ends = 0;
     memset(s->failed_ms, 0, sizeof s->failed_ms);
-    s->is_unavailable = false;
+    s->unavailable = NULL;
     s->wants_reload = true;
     switch (s->state) {
     case WORKER_DOWN:

@@ -147,7 +147,8 @@ static bool queue_thread_is_busy(const struct worker_slot *s, uint64_t thread)
     for (size_t i = 0; i < s->sent.cap; i++) {
         for (dgm_table_node *n = s->sent.slots[i]; n; n = n->next) {
             const struct worker_item *item =
-                (const struct worker_item *)(void *)((char *)n - offsetof(struct worker_item, node));
+                (const struct worker_item *)(void *)((char *)n -
+                                                     offsetof(struct worker_item, node));
             if (item->kind == WORKER_RUN && item->thread == thread)
                 return true;
         }
@@ -243,11 +244,8 @@ void dgm_worker_item_enqueue(struct worker_item *i, dgm_str line)
     atomic_fetch_add(&i->refs, 1); /* of the home loop */
     if (s->is_closing) {
         queue_fail(i, DGM_WORKER_UNAVAILABLE, DGM_SHUTTING_DOWN, "");
-    } else if (s->is_unavailable) {
-        queue_fail(i, DGM_WORKER_UNAVAILABLE,
-                   s->is_load_error ? "the agent's code could not be loaded"
-                                    : "the agent is unavailable: its worker process does not start",
-                   s->why);
+    } else if (s->unavailable) {
+        queue_fail(i, DGM_WORKER_UNAVAILABLE, s->unavailable, s->why);
     } else if (s->n_waiting >= DGM_MAX_WORKER_WAITING ||
                s->waiting_bytes + line.n > DGM_MAX_WORKER_WAITING_BYTES) {
         queue_fail(i, DGM_WORKER_BUSY, "the agent is busy, try again later",

@@ -102,7 +102,8 @@ static void run_fail_later(dgm_worker_run *r, const char *safe)
 static bool run_write_line(dgm_worker_run *r, const struct worker_info *info, dgm_buf *b)
 {
     const char *safe = "the message cannot be sent to the agent";
-    dgm_buf_printf(b, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"run\",\"params\":{\"run\":\"%s\"",
+    dgm_buf_printf(b,
+                   "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"run\",\"params\":{\"run\":\"%s\"",
                    (unsigned long long)r->item.number, r->id);
     r->can_input = info->can_input;
     bool is_written = r->handler.write_params(r->handler.user, info->result, b, &safe);
@@ -301,8 +302,9 @@ bool dgm_worker_run_input(dgm_worker_run *r, dgm_str message)
     if (!r->can_input || r->item.is_over || r->is_canceled)
         return false;
     dgm_buf_init(&b, DGM_WORKER_LINE_BYTES);
-    dgm_buf_printf(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"input\",\"params\":{\"run\":\"%s\",\"message\":",
-                   r->id);
+    dgm_buf_printf(
+        &b,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"input\",\"params\":{\"run\":\"%s\",\"message\":", r->id);
     dgm_buf_add_str(&b, message);
     dgm_buf_add_lit(&b, "}}\n");
     bool fits = !b.over;

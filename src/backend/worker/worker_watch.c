@@ -43,7 +43,7 @@ static bool watch_has_suffix(dgm_str name, const char *suffix)
 /* Sources and settings. Data files are left out: the agent itself may write them. */
 static bool watch_wants_file(const char *file)
 {
-    static const char *const suffixes[] = {".py",  ".js", ".mjs",  ".cjs",  ".ts",  ".mts", ".tsx",
+    static const char *const suffixes[] = {".py",  ".js", ".mjs",  ".cjs", ".ts",   ".mts", ".tsx",
                                            ".jsx", ".sh", ".yaml", ".yml", ".toml", ".env", NULL};
     dgm_str name = dgm_str_from(file);
     if (dgm_str_is(name, ".env") || dgm_str_is(name, "langgraph.json") ||
@@ -58,8 +58,8 @@ static bool watch_wants_file(const char *file)
 
 static bool watch_wants_folder(const char *name)
 {
-    return name[0] != '.' && strcmp(name, "__pycache__") != 0 && strcmp(name, "node_modules") != 0 &&
-           strcmp(name, "venv") != 0;
+    return name[0] != '.' && strcmp(name, "__pycache__") != 0 &&
+           strcmp(name, "node_modules") != 0 && strcmp(name, "venv") != 0;
 }
 
 /* ---- folders ------------------------------------------------------------------------------------------------------------------ */
@@ -94,7 +94,8 @@ static void watch_add_folder(struct worker_watch *w, const char *path)
     uv_fs_event_init(&w->loop->uv, &f->event);
     uv_unref((uv_handle_t *)&f->event);
     w->folders[w->n_folders++] = f;
-    uv_fs_event_start(&f->event, watch_on_event, path, 0); /* a folder that has gone is not watched */
+    uv_fs_event_start(&f->event, watch_on_event, path,
+                      0); /* a folder that has gone is not watched */
 }
 
 static void watch_list(struct worker_watch *w, const char *path, unsigned depth)
@@ -122,8 +123,9 @@ static void watch_on_settled(void *arg)
     if (!w->has_changed)
         return;
     w->has_changed = false;
-    dgm_worker_log(&w->pool->slots[0], false, "files of the agent have changed: its worker is "
-                                              "started again");
+    dgm_worker_log(&w->pool->slots[0], false,
+                   "files of the agent have changed: its worker is "
+                   "started again");
     dgm_worker_pool_reload(w->pool);
 }
 
@@ -139,8 +141,8 @@ void dgm_worker_watch_open(dgm_worker_pool *p, dgm_loop *loop)
     struct worker_watch *w = dgm_new(p->arena, struct worker_watch);
     w->pool = p;
     w->loop = loop;
-    w->root = p->options.watch ? p->options.watch
-              : p->options.cwd ? p->options.cwd
+    w->root = p->options.watch    ? p->options.watch
+              : p->options.cwd    ? p->options.cwd
               : p->agent.folder.n ? p->agent.folder.p
                                   : ".";
     dgm_timer_init(loop, &w->settle, watch_on_settled, w);

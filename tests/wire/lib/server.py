@@ -93,6 +93,7 @@ class Server:
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(self.config, f)
             words += ["-c", path]
+            self.file = path  # of the configuration, for tests that change it
         return words + self.args
 
     def start(self):
