@@ -445,12 +445,8 @@ static PyModuleDef_Slot native_slots[] = {
 };
 
 static struct PyModuleDef native_module = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "dragoman._native",
-    .m_size = sizeof(struct native),
-    .m_methods = native_methods,
-    .m_slots = native_slots,
-    .m_clear = native_clear,
+    PyModuleDef_HEAD_INIT,       .m_name = "dragoman._native", .m_size = sizeof(struct native),
+    .m_methods = native_methods, .m_slots = native_slots,      .m_clear = native_clear,
     .m_free = native_free,
 };
 

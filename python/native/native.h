@@ -21,7 +21,7 @@ struct native_name {
 
 /* The state of the module; a new one is zeroed. */
 struct native {
-    dgm_values *values; /* NULL: not needed so far */
+    dgm_values *values;  /* NULL: not needed so far */
     bool retains_memory; /* see native_retain_memory() */
     struct native_name names[NATIVE_NAMES];
 };

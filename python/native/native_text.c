@@ -163,8 +163,7 @@ PyObject *native_convert_text(PyObject *module, PyObject *arguments)
         rc = convert_all(options, n, &in, &c);
     } else {
         native_retain_memory(PyModule_GetState(module));
-        Py_BEGIN_ALLOW_THREADS
-        rc = convert_all(options, n, &in, &c);
+        Py_BEGIN_ALLOW_THREADS rc = convert_all(options, n, &in, &c);
         Py_END_ALLOW_THREADS
     }
     PyMem_Free(in.own);

@@ -46,7 +46,6 @@ struct values_level {
 
 struct values_reading {
     struct values_level levels[DGM_MAX_JSON_DEPTH + 1], *in;
-    size_t bytes; /* of the text that the list would be, at least */
     dgm_err *err;
 };
 
@@ -77,31 +76,20 @@ static dgm_code values_open(struct values_reading *k, const dgm_value *from, yyj
     return DGM_OK;
 }
 
-static inline dgm_code values_read_one(struct values_reading *k, const dgm_value *from,
-                                       yyjson_val *to)
+/* Any value but a text or a number. */
+static __attribute__((noinline)) dgm_code values_read_other(struct values_reading *k,
+                                                            const dgm_value *from, yyjson_val *to)
 {
+    to->uni.u64 = 0;
     switch (from->kind) {
-    case DGM_JSON_KIND_STRING:
-    case DGM_JSON_KIND_NUMBER:
-        if (!from->text)
-            return values_fail(k->err, "a string or a number has no text");
-        if (from->n > DGM_MAX_OBJECT_BYTES)
-            return values_too_long(k->err);
-        to->tag = (from->kind == DGM_JSON_KIND_STRING ? YYJSON_TYPE_STR : YYJSON_TYPE_RAW) |
-                  (uint64_t)from->n << YYJSON_TAG_BIT;
-        to->uni.str = from->text;
-        k->bytes += from->n;
-        return DGM_OK;
     case DGM_JSON_KIND_ARRAY:
     case DGM_JSON_KIND_OBJECT: return values_open(k, from, to);
-    case DGM_JSON_KIND_NULL:
-        to->tag = YYJSON_TYPE_NULL;
-        to->uni.u64 = 0;
-        return DGM_OK;
+    case DGM_JSON_KIND_NULL: to->tag = YYJSON_TYPE_NULL; return DGM_OK;
     case DGM_JSON_KIND_BOOL:
         to->tag = YYJSON_TYPE_BOOL | (from->n ? YYJSON_SUBTYPE_TRUE : YYJSON_SUBTYPE_FALSE);
-        to->uni.u64 = 0;
         return DGM_OK;
+    case DGM_JSON_KIND_STRING:
+    case DGM_JSON_KIND_NUMBER: return values_fail(k->err, "a string or a number has no text");
     case DGM_JSON_KIND_ABSENT: break;
     }
     return values_fail(k->err, "unknown kind");
@@ -111,27 +99,34 @@ static dgm_code values_read(dgm_arena *a, const dgm_value *list, size_t n, yyjso
                             dgm_err *err)
 {
     struct values_reading k; /* large: not zeroed */
+    size_t bytes = n;        /* of the text that the list would be, at least: a separator each */
     dgm_code rc;
     k.in = k.levels;
     k.levels[0] = (struct values_level){NULL, 1, false};
-    k.bytes = n; /* a comma, a colon or a bracket each */
     k.err = err;
-    if (n > DGM_MAX_OBJECT_BYTES / 2)
+    if (n > DGM_MAX_OBJECT_BYTES / 2) /* at least a character and a comma each */
         return values_too_long(err);
     yyjson_val *values = dgm_arena_alloc_raw(a, n * sizeof *values);
     for (size_t i = 0; i < n; i++) {
+        const dgm_value *from = &list[i];
         struct values_level *in = k.in;
         if (!in->remaining)
             return values_fail(err, "more than one value");
-        if (in->is_object && in->remaining % 2 == 0 && list[i].kind != DGM_JSON_KIND_STRING)
+        bool is_string = from->kind == DGM_JSON_KIND_STRING;
+        if (in->is_object && !(in->remaining & 1) && !is_string)
             return values_fail(err, "a key is not a string");
         in->remaining--;
-        if ((rc = values_read_one(&k, &list[i], &values[i])))
+        if ((is_string || from->kind == DGM_JSON_KIND_NUMBER) && from->text) {
+            if (from->n > DGM_MAX_OBJECT_BYTES || (bytes += from->n) > DGM_MAX_OBJECT_BYTES)
+                return values_too_long(err);
+            values[i].tag = (is_string ? YYJSON_TYPE_STR : YYJSON_TYPE_RAW) | (uint64_t)from->n
+                                                                                  << YYJSON_TAG_BIT;
+            values[i].uni.str = from->text;
+        } else if ((rc = values_read_other(&k, from, &values[i]))) {
             return rc;
+        }
         for (; !k.in->remaining && k.in > k.levels; k.in--)
             k.in->head->uni.ofs = (size_t)(&values[i + 1] - k.in->head) * sizeof *values;
-        if (k.bytes > DGM_MAX_OBJECT_BYTES)
-            return values_too_long(err);
     }
     if (k.levels[0].remaining || k.in > k.levels)
         return values_fail(err, "it ends in the middle of a value");
