@@ -157,5 +157,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(interpreter_of_the_folder_is_used, make_folder,
                                         remove_folder),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ def _(wire):
     same([bool(x.get("lastChunk")) for x in chunks].count(True), 1, "exactly one last chunk")
 
 
-@each("{}: the streamed text is there once [R003-27]", list(fronts.ALL.items()))
+@each("JavaScript, {}: the streamed text is there once [R003-27]", list(fronts.ALL.items()))
 def _(call):
     same(call(shared(), "hello").text, "Hello there")
 

@@ -69,7 +69,7 @@ def answer(c, task, text):
     return c.send(m=message(text, task=task["id"], context=task["contextId"])).task
 
 
-@each("the same text by {}", list(fronts.ALL.items()))
+@each("JavaScript: the same text by {}", list(fronts.ALL.items()))
 def _(call):
     needs_ours()
     told = call(server(None, config=config()), "count 5")
