@@ -75,7 +75,7 @@ class World:
 KILLS = [("the worker", World.kill_worker), ("the server", World.kill_server)]
 
 
-@each("A2A, {}: tokens are chunks of the stream-delta artifact, the answer is there once [R003-24] [R003-25] [R003-26]", ALL)
+@each("A2A, {}: tokens are chunks of the stream-delta artifact, the answer is there once [R003-24 R003-25 R003-26]", ALL)
 def _(wire):
     c = Client(shared(), wire)
     sent = c.send("hello").task
@@ -116,7 +116,7 @@ def _():
     same((task_text(task), task["metadata"]["from"]), ("from inside", "inside"))
 
 
-@test("the emit functions: files, chunks of a file, data, a message, metadata [R003-28] [R003-32] [R003-33] [R003-34] [R003-36] [R003-37] [R003-38]")
+@test("the emit functions: files, chunks of a file, data, a message, metadata [R003-28 R003-32 R003-33 R003-34 R003-36 R003-37 R003-38]")
 def _():
     task = Client(shared(), RPC1).send("emit").task
     found = {a["name"]: a["parts"] for a in task["artifacts"]}
@@ -127,7 +127,7 @@ def _():
     same((task["metadata"].get("progress"), "aion:network" in task["metadata"]), (100, False))
 
 
-@test("an outbox is the answer, with the ids of the server; the state has its text in the next turn [R003-11] [R003-13] [R003-16]")
+@test("an outbox is the answer, with the ids of the server; the state has its text in the next turn [R003-11 R003-13 R003-16]")
 def _():
     c = Client(shared(), RPC1)
     task = c.send("outbox").task
@@ -137,7 +137,7 @@ def _():
     check('["ai","from the outbox' in seen, seen)
 
 
-@test("a message is in the state once, its parts are in the inbox [R003-05] [R003-06]")
+@test("a message is in the state once, its parts are in the inbox [R003-05 R003-06]")
 def _():
     m = message("seen", parts=[{"text": "seen "}, {"text": "both"}, {"data": {"d": 1}}])
     seen = task_text(Client(shared(), RPC1).send(m=m).task)
