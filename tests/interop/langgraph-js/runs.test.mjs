@@ -376,9 +376,9 @@ test('a cancel is answered although the node goes on; the thread can continue', 
     other.notify('cancel', { run: r.id });
     assert.equal((await r).status, 'cancelled');
     const seen = other.events.length;
-    writeFileSync(env.GATE, '');
     const state = await other.request('state', { agent: 'slow', thread: 't1' });
     assert.deepEqual(state.next, ['s2']);
+    writeFileSync(env.GATE, ''); // the node of the canceled run goes on, too
     assert.equal((await other.run({ agent: 'slow', thread: 't1', input: null })).status, 'completed');
     assert.deepEqual(other.events.slice(0, seen).filter((e) => e.run === r.id), other.eventsOf(r.id), 'no event after the answer');
     const early = other.run({ agent: 'chat', thread: 't2', ...message('x') });
