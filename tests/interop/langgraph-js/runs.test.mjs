@@ -371,7 +371,7 @@ const traceOf = (env) => (existsSync(env.TRACE) ? readFileSync(env.TRACE, 'utf8'
 test('a cancel is answered although the node goes on; the thread can continue', async (t) => {
     const env = files(), other = await start(['slow', 'chat'], { env });
     t.after(() => other.kill());
-    const r = other.run({ agent: 'slow', thread: 't1', ...message('x') });
+    const r = other.run({ agent: 'slow', thread: 't1', durability: 'sync', ...message('x') });
     await other.until(() => other.eventsOf(r.id, 'custom').length === 1);
     other.notify('cancel', { run: r.id });
     assert.equal((await r).status, 'cancelled');
