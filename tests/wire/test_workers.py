@@ -224,10 +224,10 @@ def _(text, line, survives):
 
 @test("a worker that blocks is killed after hang_timeout")
 def _():
-    with serve(hang_timeout=1) as s:
+    with serve(hang_timeout=3) as s:
         c = Client(s, RPC1)
         same(task_text(c.send("1:block 60;again:say x", wait=60).task), "x", "answer")
-        logged(s, "it has written nothing for 1 seconds")
+        logged(s, "it has written nothing for 3 seconds")
 
 
 @each("a worker that {}: the agent is unavailable, and requests fail at once", [
