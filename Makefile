@@ -15,7 +15,7 @@ ninja = @if [ -t 1 ]; then ninja -C $(1); else ninja -C $(1) --quiet | sed '/no 
 # tests and the corpus replay; build-clang/ is the second compiler and libFuzzer; build-tsan/ has the
 # unit tests of code that several threads use, with TSan; build-bench/ is build/ with the benchmarks.
 
-.PHONY: build run tour test check bench fuzz soak tck test-fresh format tidy install clean help
+.PHONY: build run tour test test-postgres test-replicas check bench bench-convert bench-server bench-memory bench-page bench-graphs bench-replicas pictures fuzz soak tck test-fresh test-image format tidy install clean help
 .DEFAULT_GOAL := build
 
 build: build/build.ninja ## build build/dragoman, build/libdragoman.{so,a} and build/libdragoman-agent.{so,a}
@@ -35,11 +35,20 @@ test: setup-test build/build.ninja build-test/build.ninja build-clang/build.ninj
 	@tests/tsan/run --build
 	@tests/run
 
+test-postgres: setup-test build-test/build.ninja ## all tests that have a store, on a PostgreSQL that they start
+	$(call ninja,build-test)
+	@tests/run --postgres
+
+test-replicas: setup-test build/build.ninja build-test/build.ninja ## several servers on one PostgreSQL: faults, failover, PgBouncer, 20 random schedules of faults
+	$(call ninja,build)
+	$(call ninja,build-test)
+	@tests/run --replicas
+
 check: setup-test build-test/build.ninja build-clang/build.ninja ## the quick half of the tests, under a minute
 	$(call ninja,build-test)
 	@tests/run --quick
 
-bench: bench-convert bench-server bench-memory ## all benchmarks; the server's figures go to docs/performance.md
+bench: bench-convert bench-server bench-replicas bench-memory bench-page ## all benchmarks; figures of the server and the page go to docs/performance.md
 
 bench-convert: build-bench/build.ninja ## the translator against bare yyjson, same bytes, same run
 	$(call ninja,build-bench)
@@ -49,8 +58,23 @@ bench-server: setup-bench build-bench/build.ninja ## the server against its peer
 	$(call ninja,build-bench)
 	@scripts/bench-server
 
+bench-graphs: setup-bench build-bench/build.ninja ## only the rows of LangGraph graphs and workers; docs/performance.md is left alone
+	$(call ninja,build-bench)
+	@scripts/bench-server --only graph:
+	@scripts/bench-server --only worker:
+
+bench-replicas: setup-bench build-bench/build.ninja ## several replicas on one PostgreSQL beside a2a-python's cluster mode, same run; figures go to docs/performance.md
+	$(call ninja,build-bench)
+	@tests/bench/replicas.py
+
 bench-memory: build ## attacks on the memory of a server: its peak, and how long others wait; needs two quiet cores
 	@tests/bench/memory.py
+
+bench-page: setup-test build ## the page in chromium beside a bare reader and an empty page, same run; needs two quiet cores
+	@tests/bench/page.mjs
+
+pictures: setup-test build ## take the pictures of the page in docs/pictures
+	@tests/browser/pictures.mjs
 
 fuzz: setup-test build-clang/build.ninja ## fuzz every decoder, FUZZ_SECONDS in all (600)
 	$(call ninja,build-clang)
@@ -67,6 +91,9 @@ tck: build ## run a conformance kit of A2A: make tck KIT=<checkout of a2aproject
 test-fresh: ## the two README commands in clean Debian 12 and 13 (root)
 	@scripts/setup fresh
 	@scripts/test-fresh
+
+test-image: ## build deploy/Containerfile with buildah and run the image; skipped without buildah (root)
+	@scripts/test-image
 
 format: setup-test ## clang-format over all C files
 	@scripts/check-format --fix

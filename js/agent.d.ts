@@ -155,6 +155,10 @@ export interface AgentOptions {
     name?: string;
     description?: string;
     skills?: { id: string; name: string; description?: string; tags?: string[]; examples?: string[] }[];
+    version?: string;
+    /** Media types. */
+    inputModes?: string[];
+    outputModes?: string[];
 }
 
 type Result = void | string | null | undefined;

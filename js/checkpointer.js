@@ -1,9 +1,14 @@
 // A LangGraph checkpointer on the store of the Dragoman server: threads survive the worker, and the graph needs no database.
 // The values are opaque to the server: [type, base64] as the serialiser of LangGraph made them.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MESSAGE_ID } from './functional.js';
+import { INTERNAL_ERROR } from './rpc.js';
 
 const MAX_BLOBS = 8; // of one worker at a time, see docs/worker-protocol.md
 const PAGE = 100; // checkpoints that one answer of checkpoint/list has at most
 const MAX_PART = 4 * 1024 * 1024; // bytes of one blob/write or blob/read
+const MAX_VALUE = 64 * 1024 * 1024; // the server's limit
+const RETRY_MS = [100, 500]; // before a store that has failed is asked again
 
 /** At most `size` at a time; acquire(n) waits for n together, so that two requests cannot wait for each other. */
 class Slots {
@@ -54,37 +59,68 @@ class Blobs {
      * the values may be larger than inlineBytes.
      */
     async request(method, values, build) {
-        const large = values.filter(([, bytes]) => bytes.length > this.inlineBytes).length;
+        const large = values.filter(([, bytes]) => bytes.length > this.inlineBytes).length, open = [];
         await this.#slots.acquire(large);
         try {
             const encoded = [];
-            for (const [type, bytes] of values) encoded.push([type, bytes.length > this.inlineBytes ? await this.#write(bytes) : base64(bytes)]);
-            return await this.connection.request(method, build(encoded));
+            for (const [type, bytes] of values) encoded.push([type, bytes.length > this.inlineBytes ? await this.#write(bytes, open) : base64(bytes)]);
+            // a request consumes its blobs, also one that fails: only one without blobs can be repeated
+            return await (large ? this.connection.request(method, build(encoded)) : this.ask(method, build(encoded)));
+        } catch (error) {
+            for (const blob of open) await this.close(blob);
+            throw error;
         } finally {
             this.#slots.release(large);
         }
     }
 
-    async #write(bytes) {
+    /** A request without blobs; repeated if the store has failed. */
+    async ask(method, params) {
+        for (const ms of RETRY_MS) {
+            try {
+                return await this.connection.request(method, params);
+            } catch (error) {
+                if (error.code !== INTERNAL_ERROR) throw error;
+            }
+            await sleep(ms);
+        }
+        return this.connection.request(method, params);
+    }
+
+    async #write(bytes, open) {
         const blob = `b${++this.#n}`;
         const part = Math.floor(Math.min(MAX_PART, this.connection.maxLineBytes * 0.6) / 3) * 3; // whole groups of base64
+        open.push(blob);
         for (let i = 0; i < bytes.length; i += part)
             await this.connection.request('blob/write', { blob, data: base64(bytes.subarray(i, i + part)) });
         return { blob };
+    }
+
+    /** One that cannot be closed ends with the process. */
+    async close(blob) {
+        await this.connection.request('blob/close', { blob }).catch(() => {});
+    }
+
+    /** Closes the blobs of a row that is not read. */
+    async skip(row) {
+        for (const [, data] of [row.checkpoint, row.metadata, ...(row.writes ?? []).map((w) => w[2])]) if (data?.blob) await this.close(data.blob);
     }
 
     /** The bytes of a VALUE: [type, base64 or {blob, bytes}]. */
     async read([type, data]) {
         if (typeof data === 'string') return [type, Buffer.from(data, 'base64')];
         const parts = [], max = Math.floor(Math.min(MAX_PART, this.connection.maxLineBytes * 0.6));
-        for (let offset = 0, isLast = false; !isLast;) {
-            const answer = await this.connection.request('blob/read', { blob: data.blob, offset, max });
-            const bytes = Buffer.from(answer.data, 'base64');
-            isLast = answer.last || bytes.length === 0;
-            offset += bytes.length;
-            parts.push(bytes);
+        try {
+            for (let offset = 0, isLast = false; !isLast;) {
+                const answer = await this.connection.request('blob/read', { blob: data.blob, offset, max });
+                const bytes = Buffer.from(answer.data, 'base64');
+                isLast = answer.last || bytes.length === 0;
+                offset += bytes.length;
+                parts.push(bytes);
+            }
+        } finally {
+            await this.close(data.blob);
         }
-        await this.connection.request('blob/close', { blob: data.blob });
         return [type, Buffer.concat(parts)];
     }
 }
@@ -113,7 +149,7 @@ export function createSaverClass(checkpoint) {
         async getTuple(config) {
             const { thread_id: thread, checkpoint_ns: ns = '' } = configurableOf(config);
             if (thread === undefined) return undefined;
-            const row = await this.connection.request('checkpoint/get', without({ thread: String(thread), ns, id: getCheckpointId(config) || undefined }));
+            const row = await this.blobs.ask('checkpoint/get', without({ thread: String(thread), ns, id: getCheckpointId(config) || undefined }));
             return row ? this.#tuple(row) : undefined;
         }
 
@@ -124,14 +160,22 @@ export function createSaverClass(checkpoint) {
             let remaining = options?.limit ?? Infinity, after;
             for (let more = true; more && remaining > 0;) {
                 const limit = filter || id ? PAGE : Math.min(PAGE, remaining);
-                const answer = await this.connection.request('checkpoint/list', without({ ...query, limit, after }));
+                const answer = await this.blobs.ask('checkpoint/list', without({ ...query, limit, after }));
+                const rows = [...answer.rows];
                 after = answer.next;
-                for (const row of answer.rows) {
-                    if (id && row.id !== id) continue;
-                    const tuple = await this.#tuple(row);
-                    if (filter && !Object.entries(filter).every(([key, value]) => tuple.metadata?.[key] === value)) continue;
-                    yield tuple;
-                    if (--remaining <= 0) return;
+                try {
+                    for (let row; remaining > 0 && (row = rows.shift());) {
+                        if (id && row.id !== id) {
+                            await this.blobs.skip(row);
+                            continue;
+                        }
+                        const tuple = await this.#tuple(row);
+                        if (filter && !Object.entries(filter).every(([key, value]) => tuple.metadata?.[key] === value)) continue;
+                        remaining--;
+                        yield tuple;
+                    }
+                } finally {
+                    for (const row of rows) await this.blobs.skip(row);
                 }
                 more = Boolean(answer.more && after);
             }
@@ -143,7 +187,8 @@ export function createSaverClass(checkpoint) {
             const stored = copyCheckpoint(value);
             // every value of the first checkpoint of a thread has a new version; one without has not been written
             if (!parent && newVersions && metadata?.source !== 'fork') stored.channel_values = pick(stored.channel_values, newVersions);
-            const values = [await this.#dump(stored), await this.#dump(metadata)];
+            const messageId = config.metadata?.[MESSAGE_ID]; // LangGraph for JavaScript does not copy it, that for Python does
+            const values = [await this.#dump(stored, 'the checkpoint'), await this.#dump(messageId ? { ...metadata, [MESSAGE_ID]: messageId } : metadata, 'the metadata')];
             await this.blobs.request('checkpoint/put', values, ([checkpoint, metadata_]) => without({
                 thread: String(thread_id), ns: checkpoint_ns, id: value.id, parent: parent || undefined,
                 run: metadata?.run_id ?? run_id, checkpoint, metadata: metadata_ }));
@@ -154,7 +199,7 @@ export function createSaverClass(checkpoint) {
             const { thread_id, checkpoint_ns = '', checkpoint_id } = configurableOf(config);
             if (thread_id === undefined || checkpoint_id === undefined)
                 throw new Error('cannot store writes: the configuration has no configurable.thread_id or checkpoint_id');
-            const dumped = await Promise.all(writes.map(async ([channel, value], i) => [WRITES_IDX_MAP[channel] ?? i, channel, await this.#dump(value)]));
+            const dumped = await Promise.all(writes.map(async ([channel, value], i) => [WRITES_IDX_MAP[channel] ?? i, channel, await this.#dump(value, `the value of ${channel}`)]));
             for (const group of this.#groups(dumped))
                 await this.blobs.request('checkpoint/writes', group.map((w) => w[2]), (encoded) => ({
                     thread: String(thread_id), ns: checkpoint_ns, id: checkpoint_id, task: taskId,
@@ -179,26 +224,41 @@ export function createSaverClass(checkpoint) {
         }
 
         async deleteThread(threadId) {
-            await this.connection.request('checkpoint/delete', { thread: String(threadId) });
+            await this.blobs.ask('checkpoint/delete', { thread: String(threadId) });
         }
 
         /** Deletes the checkpoints of runs, by the run_id of their metadata. */
         async deleteForRuns(runIds) {
-            await this.connection.request('checkpoint/delete_runs', { runs: runIds.map(String) });
+            await this.blobs.ask('checkpoint/delete_runs', { runs: runIds.map(String) });
         }
 
         async copyThread(from, to) {
-            await this.connection.request('checkpoint/copy', { from: String(from), to: String(to) });
+            await this.blobs.ask('checkpoint/copy', { from: String(from), to: String(to) });
         }
 
         /** strategy: "keep_latest" or "delete" */
         async prune(threadIds, strategy = 'keep_latest') {
-            await this.connection.request('checkpoint/prune', { threads: threadIds.map(String), strategy });
+            const threads = [];
+            for (const thread of threadIds.map(String)) if (strategy === 'delete' || !(await this.#needsAncestors(thread))) threads.push(thread);
+            if (threads.length) await this.blobs.ask('checkpoint/prune', { threads, strategy });
         }
 
-        async #dump(value) {
-            const [type, bytes] = await this.serde.dumpsTyped(value);
-            return [type, toBytes(bytes)];
+        /** A DeltaChannel is rebuilt from older checkpoints: the newest one alone would lose its value. */
+        async #needsAncestors(thread) {
+            const seen = new Set();
+            for await (const { config, metadata } of this.list({ configurable: { thread_id: thread } })) {
+                const ns = config.configurable.checkpoint_ns;
+                if (!seen.has(ns) && Object.keys(metadata?.counters_since_delta_snapshot ?? {}).length) return true;
+                seen.add(ns);
+            }
+            return false;
+        }
+
+        async #dump(value, what) {
+            const [type, text] = await this.serde.dumpsTyped(value), bytes = toBytes(text);
+            if (bytes.length > MAX_VALUE)
+                throw new Error(`${what} has ${bytes.length} bytes; the limit is ${MAX_VALUE}. Store large data elsewhere, and a reference to it in the state`);
+            return [type, bytes];
         }
 
         async #load(value) {
@@ -219,7 +279,7 @@ export function createSaverClass(checkpoint) {
 
         /** Older checkpoints have the tasks that were sent in the writes of their parent. */
         async #migrate(value, { thread, ns, parent }) {
-            const row = await this.connection.request('checkpoint/get', { thread, ns, id: parent });
+            const row = await this.blobs.ask('checkpoint/get', { thread, ns, id: parent });
             const sends = [];
             for (const [, channel, write] of row?.writes ?? []) if (channel === TASKS) sends.push(await this.#load(write));
             const versions = Object.values((value.channel_versions ??= {}));

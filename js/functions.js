@@ -50,9 +50,9 @@ class Functions {
         this.#fn = fn;
         this.join = joinTexts;
         this.emptyResult = {};
-        const { name, description, skills } = fn[MARK] ?? {};
+        const { name, description, version, skills, inputModes, outputModes } = fn[MARK] ?? {};
         this.description = {
-            agents: [JSON.parse(JSON.stringify({ id, kind: 'events', name, description, skills: skills?.length ? skills : undefined }))],
+            agents: [JSON.parse(JSON.stringify({ id, kind: 'events', name, description, version, inputModes, outputModes, skills: skills?.length ? skills : undefined }))],
             capabilities: { cancel: true, input: true, state: false, drain: false },
         };
     }
@@ -61,6 +61,7 @@ class Functions {
         const { message } = run.params;
         if (message === null || typeof message !== 'object') throw new RpcError(INVALID_PARAMS, 'run: expected message to be an object');
         const connection = this.#connection;
+        await run.fetchJournal();
         const turn = new Turn(run.params, {
             emit: (event) => run.emit('a2a', event),
             drained: () => connection.drained(),

@@ -1,6 +1,7 @@
 // One run of a graph: its input, its stream as events, its result. What LangGraph for JavaScript does otherwise than for
 // Python ends here.
 import { INVALID_PARAMS, RAISED, RECURSION, REJECTED, RpcError, describeError } from './rpc.js';
+import { MESSAGE_ID, messageIdOf, nextOf, valuesOf } from './functional.js';
 import { flatMessage, graphJson, isMessage } from './messages.js';
 import { interruptsOf, toMessages } from './graph_state.js';
 
@@ -24,10 +25,11 @@ async function inputOf(graph, compiled, { input, resume }) {
     if (input != null) {
         state = { ...input };
         if (Array.isArray(state.messages)) state.messages = toMessages(graph, state.messages);
+        if (graph.entry) delete state.a2a_outbox;
         if (state.a2a_outbox === null && !(await acceptsInput(compiled, state))) delete state.a2a_outbox;
     }
     if (!resume) return state;
-    return new Command({ resume, ...(state && Object.keys(state).length ? { update: state } : {}) });
+    return new Command({ resume, ...(state && !graph.entry && Object.keys(state).length ? { update: state } : {}) });
 }
 
 /** A schema may not allow null for the outbox of the turn before. A value that stays is not sent: see Observer.hasOutbox. */
@@ -49,7 +51,7 @@ class Observer {
 
     /** Whether messages of this run were in the state before it: a new turn, or a step that runs again. */
     onValues(ns, values) {
-        if (ns.length) return;
+        if (ns.length || !values || typeof values !== 'object') return; // a function may return anything
         if (this.oldIds === null) this.oldIds = new Set(this.#idsBefore(values.messages));
         if (this.forward.includes('values') && !('__interrupt__' in values)) this.run.emit('values', graphJson(values), ns);
     }
@@ -63,6 +65,7 @@ class Observer {
     }
 
     onUpdates(ns, updates) {
+        if (this.graph.entry && ns.length === 0 && this.graph.entry in updates) this.returned = updates[this.graph.entry];
         const nodes = Object.keys(updates).filter((name) => !name.startsWith('__'));
         const written = nodes.flatMap((name) => [updates[name]].flat()).filter((u) => u && typeof u === 'object' && 'a2a_outbox' in u);
         if (written.length && ns.length === 0) this.hasOutbox = written[written.length - 1].a2a_outbox != null;
@@ -153,7 +156,13 @@ function configurableOf({ thread, tools = [], ...params }) {
     return { thread_id: thread, tools, a2a: Object.fromEntries(names.filter((n) => n in params).map((n) => [n, params[n]])) };
 }
 
-function configOf(graph, compiled, run, calls) {
+/** Also of a run that goes on. */
+async function messageIdFor(graph, compiled, { thread, input }) {
+    if (!graph.entry) return undefined;
+    return messageIdOf(input) ?? (await compiled.getState({ configurable: { thread_id: thread } })).metadata?.[MESSAGE_ID];
+}
+
+function configOf(graph, compiled, run, calls, messageId) {
     const { task, context, recursionLimit, durability } = run.params;
     const { RunControl } = graph.library.langgraph;
     if (RunControl) run.control = new RunControl();
@@ -161,7 +170,7 @@ function configOf(graph, compiled, run, calls) {
     return {
         configurable: configurableOf(run.params), streamMode: MODES, subgraphs: true, signal: run.signal, callbacks: [calls.handler],
         // no run_id: LangGraph takes a run with the run_id of the newest checkpoint for a continuation
-        metadata: { ...(task ? { task_id: task } : {}), ...(context ? { context_id: context } : {}) },
+        metadata: { ...(task ? { task_id: task } : {}), ...(context ? { context_id: context } : {}), ...(messageId ? { [MESSAGE_ID]: messageId } : {}) },
         ...(graphContext ? { context: graphContext } : {}),
         ...(run.control ? { control: run.control } : {}),
         ...(recursionLimit ? { recursionLimit } : {}),
@@ -184,7 +193,7 @@ async function idsBeforeResume(compiled, { thread, resume }) {
 export async function runGraph(graph, run) {
     const compiled = await graph.forThread(run.thread, configurableOf(run.params));
     const observer = new Observer(graph, run, run.params.resume ? await idsBeforeResume(compiled, run.params) : null);
-    const config = configOf(graph, compiled, run, observer.calls);
+    const config = configOf(graph, compiled, run, observer.calls, await messageIdFor(graph, compiled, run.params));
     if (run.isDraining) run.control?.requestDrain('shutdown'); // it came before there was a control
     try {
         const stream = await compiled.stream(await inputOf(graph, compiled, run.params), config);
@@ -216,7 +225,8 @@ async function statusOfError(graph, run, observer, compiled, error) {
 /** LangGraph has the state of a run that was interrupted only in the thread, not in the last element of its stream. */
 async function resultOf(graph, run, observer, compiled) {
     const state = await compiled.getState({ configurable: { thread_id: run.thread } });
-    const interrupts = await interruptsOf(compiled, run.thread, state), next = [...(state.next ?? [])];
+    const interrupts = await interruptsOf(compiled, run.thread, state), next = nextOf(state);
+    if (graph.entry) return functionalResult(observer.returned, interrupts, next);
     const messages = Array.isArray(state.values?.messages) ? state.values.messages : [];
     const isContinued = run.params.input == null && !run.params.resume;
     const outbox = state.values?.a2a_outbox ?? null;
@@ -226,6 +236,14 @@ async function resultOf(graph, run, observer, compiled) {
         interrupts, next, hasOutbox,
         outbox: hasOutbox ? plainOutbox(outbox) : null,
         messages: messages.filter((m) => isMessage(m) && !observer.oldIds?.has(m.id)).map((m) => flatMessage(m, true)),
+    };
+}
+
+function functionalResult(returned, interrupts, next) {
+    const { messages, outbox } = valuesOf(returned);
+    return {
+        status: interrupts.length || next.length ? 'interrupted' : 'completed', interrupts, next, messages,
+        hasOutbox: outbox !== null, outbox: outbox === null ? null : plainOutbox(outbox),
     };
 }
 

@@ -1,5 +1,6 @@
 // The state of a thread: what it waits for, and messages that the server adds without running a node.
 import { INVALID_PARAMS, RpcError } from './rpc.js';
+import { nextOf, stateOf } from './functional.js';
 import { flatMessage, graphJson, isMessage, textOf } from './messages.js';
 
 const MAX_IDS = 200;
@@ -36,10 +37,11 @@ const configOf = (thread) => ({ configurable: { thread_id: thread } });
 export async function readState(compiled, graph, thread, hasValues) {
     if (typeof thread !== 'string') throw new RpcError(INVALID_PARAMS, 'state: expected a thread');
     const state = await compiled.getState(configOf(thread));
+    if (graph.entry) return stateOf(state, await interruptsOf(compiled, thread, state), hasValues);
     const messages = Array.isArray(state.values?.messages) ? state.values.messages : [];
     return {
         exists: state.createdAt !== undefined,
-        next: [...(state.next ?? [])],
+        next: nextOf(state),
         interrupts: await interruptsOf(compiled, thread, state),
         messageIds: messages.map((m) => m?.id).filter((id) => typeof id === 'string').slice(-MAX_IDS),
         ...(hasValues ? { values: graphJson(state.values ?? {}) } : {}),
@@ -52,6 +54,7 @@ export async function readState(compiled, graph, thread, hasValues) {
  * the new list: it has the same id, so what the thread waits for stays.
  */
 export async function updateMessages(compiled, graph, thread, list, checkSkipText) {
+    if (graph.entry) return; // what a function saves is its own
     const channel = compiled.channels.messages, saver = compiled.checkpointer;
     if (!channel) throw new RpcError(INVALID_PARAMS, 'state/update: the state of this graph has no messages');
     const tuple = await saver.getTuple(configOf(thread));

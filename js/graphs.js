@@ -3,6 +3,7 @@
 import path from 'node:path';
 import { BUSY, INVALID_PARAMS, RpcError } from './rpc.js';
 import { createSaverClass } from './checkpointer.js';
+import { KEYS, entryOf, isFunctional } from './functional.js';
 import { exportOf, importFile, loadLibrary, splitSpec } from './project.js';
 import { joinChunks, runGraph } from './graph_run.js';
 import { readState, updateMessages } from './graph_state.js';
@@ -111,7 +112,8 @@ class Graph {
         graph.saver = graph.#createSaver();
         graph.compiled = graph.#prepare(first);
         graph.#warnMemory(first);
-        graph.keys = graph.#findKeys(first);
+        graph.entry = isFunctional(first) ? entryOf(first) : null; // the name of a function of the Functional API
+        graph.keys = graph.entry ? KEYS : graph.#findKeys(first);
         return graph;
     }
 

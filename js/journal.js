@@ -3,16 +3,18 @@
 //
 //     {"v": 1, "start": {message, history, metadata, tools}, "by": "<messageId of the run that wrote it>", "segments": [
 //         {"question": "Which color?", "answer": {message}, "steps": [["name", 0, <value>], ["name", 1], ...],
-//          "polls": 3, "received": {"2": [message, ...]}, "events": 4, "calls": ["call-..."]}, ...], "unread": [message, ...]}
+//          "polls": 3, "received": {"2": [message, ...]}, "events": 4}, ...], "unread": [message, ...]}
 //
 // A segment is the part of the function between two questions; the last one is open: it has no answer yet. When the function
 // runs again, answers are returned in order. Within a segment the n-th step of a name gets the n-th result of that name, so
-// steps may run at the same time. All output of a segment that has an answer was sent before: it is not sent again.
+// steps may run at the same time. All output of a segment that has an answer was sent before: it is not sent again. `events`
+// counts the progress, tool calls and the like of the open segment that were sent before the journal was stored; the server
+// knows how many came behind it.
 import { encode } from './rpc.js';
 import { findMessage } from './view.js';
 
 const VERSION = 1;
-const MAX_JOURNAL_BYTES = 2 * 1024 * 1024; // the server sends it with the message and the history in one line
+const MAX_JOURNAL_BYTES = 64 * 1024 * 1024; // the server's limit journal_bytes
 const MAX_INLINE_BYTES = 256 * 1024; // longer values of the start are found in the task's history, or are those of the new run
 
 /** The function did something else when it ran again. The message names both. */
@@ -36,7 +38,6 @@ class Segment {
         this.polls = stored.polls ?? 0;
         this.received = new Map(Object.entries(stored.received ?? {}).map(([poll, messages]) => [Number(poll), messages.map((m) => unpack(m, lists))]));
         this.events = stored.events ?? 0;
-        this.calls = [...(stored.calls ?? [])];
         for (const step of stored.steps ?? []) this.#stepsOf(step[0]).push([...step]);
     }
 
@@ -65,8 +66,7 @@ class Segment {
     }
 
     toJSON() {
-        const members = { steps: [...this.#steps.values()].flat(), calls: this.calls };
-        const json = Object.fromEntries(Object.entries(members).filter(([, list]) => list.length));
+        const steps = [...this.#steps.values()].flat(), json = steps.length ? { steps } : {};
         if (this.question !== null) json.question = this.question;
         if (this.answer) json.answer = pack(this.answer);
         if (this.polls) json.polls = this.polls;
@@ -110,7 +110,7 @@ export class Journal {
         this.#start ??= encode({ message: pack(this.message), history: packList(this.history), metadata: pack(this.metadata), tools: pack(this.tools) });
         const text = `{"v":${VERSION},"by":${encode(this.#by)},"start":${this.#start},"unread":${encode(packList(unread))},"segments":${encode(this.segments)}}`;
         if (Buffer.byteLength(text) > MAX_JOURNAL_BYTES)
-            throw new RangeError(`the answers and the results of steps of this turn have more than ${MAX_JOURNAL_BYTES} bytes: return less from turn.step()`);
+            throw new RangeError(`the answers and the results of steps of this turn have more than ${MAX_JOURNAL_BYTES} bytes (limit journal_bytes): return less from turn.step()`);
         return text;
     }
 }

@@ -8,6 +8,9 @@
 import { flatMessage, isChunk, isMessage } from './messages.js';
 import { requireJson } from './values.js';
 
+const FILE_CHUNK = 4 << 20; // characters of base64 in one event
+const MAX_FILE_BYTES = 20 << 20; // the server's limit file_bytes
+
 // config.writer is not set if the graph is not streamed with the mode `custom`
 const send = (writer, value) => {
     if (writer === undefined || writer === null) return;
@@ -32,7 +35,23 @@ export function emitFile(writer, options = {}) {
     requireText('emitFile: base64', base64);
     requireText('emitFile: mimeType', mimeType);
     if (!mimeType) throw new TypeError('emitFile: missing mimeType');
-    send(writer, artifact('file', options, { mime_type: mimeType, ...(url == null ? { base64 } : { url }) }));
+    if (url != null) {
+        send(writer, artifact('file', options, { mime_type: mimeType, url }));
+        return;
+    }
+    const pieces = piecesOf(base64), { append = false, isLastChunk = true } = options;
+    for (const [i, piece] of pieces.entries())
+        send(writer, artifact('file', { ...options, append: append || i > 0, isLastChunk: isLastChunk && i === pieces.length - 1 }, { mime_type: mimeType, base64: piece }));
+}
+
+/** A file that is too large for one event is sent in several; the server joins them. */
+function piecesOf(base64) {
+    if (base64.length <= FILE_CHUNK) return [base64];
+    const text = base64.replace(/\s+/g, ''), pieces = [];
+    const size = Math.floor(text.length / 4) * 3;
+    if (size > MAX_FILE_BYTES + 2) throw new RangeError(`emitFile: the file has ${size} bytes; the limit file_bytes is ${MAX_FILE_BYTES}: send its URL`);
+    for (let i = 0; i < text.length; i += FILE_CHUNK) pieces.push(text.slice(i, i + FILE_CHUNK));
+    return pieces;
 }
 
 /** Sends a data artifact. A TypeError names the place of a value that is not JSON. */

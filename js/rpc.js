@@ -8,7 +8,7 @@ const FLUSH_BYTES = 64 * 1024; // this much waits for the end of a turn of the e
 
 // Codes of errors, see docs/worker-protocol.md
 export const RAISED = -32000, RECURSION = -32001, BUSY = -32002, FULL = -32003, NOT_LOADED = -32004,
-    REJECTED = -32005, NOT_A_LINE = -32010, UNKNOWN_METHOD = -32601, INVALID_PARAMS = -32602, PARSE_ERROR = -32700;
+    REJECTED = -32005, NOT_A_LINE = -32010, UNKNOWN_METHOD = -32601, INVALID_PARAMS = -32602, INTERNAL_ERROR = -32603, PARSE_ERROR = -32700;
 
 /** An error that the other side gets as it is. */
 export class RpcError extends Error {

@@ -2,6 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { RpcError, NOT_A_LINE } from './rpc.js';
 
+const JOURNAL_PART = 1 << 20; // characters of a part: below the limit of a line, also if all are escaped
 const MAX_QUEUED_EVENTS = 10000; // of one run, while the server does not read
 
 /** The run whose code is running: `currentRun.getStore()`. */
@@ -94,9 +95,27 @@ export class Run {
         }
     }
 
-    /** Stores a text with the task, durably, together with all events sent before it. */
+    /** Stores a text with the task, durably, together with all events sent before it. A long one is sent in parts. */
     async journal(text) {
         await this.flushed();
-        await this.#connection.request('journal/put', { run: this.id, text });
+        const parts = [];
+        for (let i = 0; i === 0 || i < text.length;) {
+            const end = text.charCodeAt(i + JOURNAL_PART - 1) >> 10 === 0x36 ? i + JOURNAL_PART + 1 : i + JOURNAL_PART; // not between two surrogates
+            parts.push({ run: this.id, text: text.slice(i, end), ...(end < text.length ? { more: true } : {}) });
+            i = end;
+        }
+        // all are queued at once, in order: no part of another text comes in between
+        await Promise.all(parts.map((part) => this.#connection.request('journal/put', part)));
+    }
+
+    /** A long journal is only announced in `run`: reads it into the params. */
+    async fetchJournal() {
+        if (typeof this.params.journal !== 'object' || this.params.journal === null) return;
+        let text = '', part = { next: 0, more: true };
+        while (part.more) {
+            part = await this.#connection.request('journal/get', { run: this.id, offset: part.next });
+            text += part.text;
+        }
+        this.params.journal = text;
     }
 }

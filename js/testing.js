@@ -5,7 +5,7 @@
 //     assert.equal(answer.text, 'You wrote: hello');
 import { encode } from './rpc.js';
 import { runTurn } from './functions.js';
-import { Turn } from './turn.js';
+import { Turn, isCounted } from './turn.js';
 
 let count = 0;
 const newId = (what) => `${what}-${++count}`;
@@ -19,6 +19,7 @@ const messageOf = (value, ids) => {
 export class Conversation {
     #fn;
     #journal = null;
+    #emitted = 0; // events behind the journal, as the server counts them
     #message = null;
     #messages = []; // of the conversation
     #turn = null;
@@ -39,6 +40,7 @@ export class Conversation {
         if (!isAnswer) {
             this.task = { id: newId('task'), contextId: this.contextId, status: { state: 'TASK_STATE_SUBMITTED' }, artifacts: [], history: [] };
             this.#journal = null;
+            this.#emitted = 0;
         }
         this.#message = messageOf(message, { taskId: this.task.id, contextId: this.contextId });
         return this.#run(false);
@@ -64,15 +66,19 @@ export class Conversation {
         const params = {
             run: newId('run'), agent: 'test', thread: this.contextId, task: task.id, context: this.contextId, isResumed, attempt: isResumed ? 2 : 1,
             acceptedOutputModes: [], ...this.options, metadata: this.options.metadata ?? {}, tools: this.options.tools ?? [], message: this.#message,
-            history: [...this.#messages], accepted: [], currentTask: structuredClone(task), journal: this.#journal,
+            history: [...this.#messages], accepted: [], currentTask: structuredClone(task), journal: this.#journal, emitted: this.#emitted,
         };
         try {
             this.#turn = new Turn(params, {
-                emit: (event) => result.add(JSON.parse(encode(event))), // what is not JSON fails here as well
+                emit: (event) => { // what is not JSON fails here as well
+                    result.add(JSON.parse(encode(event)));
+                    this.#emitted += isCounted(event);
+                },
                 drained: async () => {},
                 isFull: false,
                 journal: async (text) => {
                     this.#journal = text;
+                    this.#emitted = 0;
                 },
             }, this.#controller.signal);
             result.status = await runTurn(this.#fn, this.#turn);
@@ -121,6 +127,7 @@ class Result {
         else for (const part of artifact.parts) {
             const last = list[i].parts[list[i].parts.length - 1];
             if (typeof part.text === 'string' && typeof last?.text === 'string') last.text += part.text;
+            else if (part.metadata?.chunk > 0) last.raw += part.raw;
             else list[i].parts.push(part);
         }
     }
@@ -159,8 +166,12 @@ class Result {
 
     /** Files: {name, mediaType, content (a Buffer) or url}. */
     get files() {
-        return this.#updates().flatMap(({ artifact }) => artifact.parts).filter((p) => 'raw' in p || 'url' in p)
-            .map((p) => ({ name: p.filename, mediaType: p.mediaType, content: p.raw === undefined ? null : Buffer.from(p.raw, 'base64'), url: p.url ?? null }));
+        const files = [];
+        for (const part of this.#updates().flatMap(({ artifact }) => artifact.parts).filter((p) => 'raw' in p || 'url' in p)) {
+            if (part.metadata?.chunk > 0) files[files.length - 1].raw += part.raw;
+            else files.push({ ...part });
+        }
+        return files.map((p) => ({ name: p.filename, mediaType: p.mediaType, content: p.raw === undefined ? null : Buffer.from(p.raw, 'base64'), url: p.url ?? null }));
     }
 
     /** Values of data artifacts. */

@@ -1,6 +1,6 @@
 // Turn: what the function of an agent gets. Everything that it sends goes through here, and replay is decided here.
 // It does not know the server: a sink accepts the events. The rules are those of python/dragoman/_turn.py.
-import { randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { extname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { Journal, NotDeterministic } from './journal.js';
@@ -10,6 +10,8 @@ import { Answer, Message, toolsOf } from './view.js';
 
 const YIELD_EVERY = 32; // awaited writes after which other runs and a cancel get their turn
 const CHUNK = 256 * 1024; // characters of one event: a longer text is several, so that it fits a line
+const FILE_CHUNK = 3 << 20; // bytes of a file in one event
+const MAX_FILE = 20 << 20; // bytes of a file: the server's limit file_bytes
 const DONE = Promise.resolve();
 
 const isHighSurrogate = (unit) => unit >= 0xd800 && unit < 0xdc00;
@@ -47,6 +49,47 @@ function makeError(name, message) {
 }
 
 const status = (state, parts) => ({ statusUpdate: { status: { state, ...(parts ? { message: { role: 'ROLE_AGENT', parts } } : {}) } } });
+
+/** Events that the server counts, too: internal ones, and progress. */
+export function isCounted(event) {
+    if (typeof event.kind === 'string' && event.kind.startsWith('internal:')) return event.kind !== 'internal:message';
+    const { state, message } = (event.statusUpdate ?? (event.kind === 'status-update' ? event : {})).status ?? {};
+    return (state === 'TASK_STATE_WORKING' || state === 'working') && message != null;
+}
+
+/** As the server stores them: neighbouring texts are one part. */
+function joinTexts(parts) {
+    const joined = [];
+    for (const part of parts) {
+        const last = joined[joined.length - 1];
+        if ('text' in part && last && 'text' in last && isDeepStrictEqual(part.metadata, last.metadata)) joined[joined.length - 1] = { ...last, text: last.text + part.text };
+        else joined.push(part);
+    }
+    return joined;
+}
+
+function isStart(parts, whole) {
+    if (parts.length > whole.length || parts.length === 0) return parts.length === 0;
+    const last = parts[parts.length - 1], same = whole[parts.length - 1];
+    const starts = isDeepStrictEqual(last, same) || ('text' in last && String(same.text ?? '').startsWith(last.text) && isDeepStrictEqual(last.metadata, same.metadata));
+    return starts && isDeepStrictEqual(parts.slice(0, -1), whole.slice(0, parts.length - 1));
+}
+
+/** One part, or several for a file that is too large for a line: the server joins those that have a number. */
+function partsOfFile(part, content) {
+    if (content.length > MAX_FILE) throw new RangeError(`${part.filename} has ${content.length} bytes; the limit file_bytes is ${MAX_FILE}: send its URL`);
+    if (content.length <= FILE_CHUNK) return [{ ...part, raw: content.toString('base64') }];
+    const parts = [];
+    for (let i = 0; i < content.length; i += FILE_CHUNK) parts.push({ ...part, raw: content.toString('base64', i, i + FILE_CHUNK), metadata: { chunk: parts.length } });
+    return parts;
+}
+
+/** `before` is what the server has; it leaves out the bytes of larger files. */
+function isSameArtifact(before, parts) {
+    const size = before.length === 1 ? before[0].metadata?.omittedBytes : undefined;
+    if (size === undefined) return isDeepStrictEqual(before, parts);
+    return before[0].filename === parts[0].filename && size === parts.reduce((sum, p) => sum + (p.raw ?? '').length, 0);
+}
 
 const TYPES = { '.txt': 'text/plain', '.md': 'text/markdown', '.html': 'text/html', '.css': 'text/css', '.csv': 'text/csv', '.js': 'text/javascript',
     '.json': 'application/json', '.pdf': 'application/pdf', '.zip': 'application/zip', '.xml': 'application/xml', '.png': 'image/png',
@@ -126,7 +169,7 @@ export class ToolCall {
     #end(how) {
         if (this.#isOver) throw new Error(`the call of ${this.name} has its result already`);
         this.#isOver = true;
-        return this.#send({ kind: 'internal:tool-complete', toolCallId: this.id, toolName: this.name, ...how });
+        return this.#send({ kind: 'internal:tool-complete', toolCallId: this.id, ...how });
     }
 }
 
@@ -144,7 +187,8 @@ export class Turn {
     #before; // artifacts of the open segment that a lost run has sent, by id
     #counts; // of this segment: polls, events, calls, artifacts
     #eventsBefore;
-    #callsBefore;
+    #emitted; // events of the open segment that were sent behind the journal
+    #shown; // parts of artifacts of emit(), as this run has made them, by id
     #writes = 0;
     #isOver = false;
     #isSuspended = false; // a question is being asked
@@ -156,6 +200,7 @@ export class Turn {
         this.#journal = new Journal(params);
         this.#task = params.currentTask ?? {};
         this.#isResumed = Boolean(params.isResumed);
+        this.#emitted = params.emitted ?? 0;
         const received = this.#journal.idsReceived();
         this.#inbox = [...this.#journal.unread, ...(params.accepted ?? []).filter((m) => !received.has(m.messageId))];
         this.signal = signal;
@@ -280,7 +325,7 @@ export class Turn {
         if ((content == null) === (url == null)) throw new TypeError('turn.file: expected content or url, and not both');
         const part = { filename: name, mediaType: mediaType ?? TYPES[extname(name).toLowerCase()] ?? 'application/octet-stream' };
         if (url != null) part.url = String(url);
-        else part.raw = Buffer.from(content).toString('base64');
+        else return this.#artifact('file', name, partsOfFile(part, Buffer.from(content)));
         return this.#artifact('file', name, [part]);
     }
 
@@ -291,7 +336,24 @@ export class Turn {
 
     /** Sends any event, in the form that docs/agents.md describes for programs. Not sent again when the function runs again. */
     emit(event) {
-        return this.#event(event);
+        return event.artifactUpdate && typeof event.artifactUpdate === 'object' ? this.#emittedArtifact(event) : this.#event(event);
+    }
+
+    /**
+     * An artifact of emit(). What a lost run has sent of it is not sent again; where this run makes something else, the artifact
+     * starts again.
+     */
+    #emittedArtifact(event) {
+        const { artifactUpdate: update } = event, { artifact = {} } = update, id = String(artifact.artifactId), before = this.#before.get(id);
+        this.#check();
+        if (!before || this.#isReplaying) return this.#event(event);
+        const parts = joinTexts([...(update.append ? this.#shown.get(id) ?? [] : []), ...(artifact.parts ?? [])]);
+        this.#shown.set(id, parts);
+        if (!isStart(parts, before.parts ?? [])) {
+            this.#before.delete(id);
+            this.#sink.emit({ artifactUpdate: { ...update, append: false, artifact: { ...artifact, parts } } });
+        }
+        return this.#sent();
     }
 
     /** Sends the whole shared state. Setting a member of `state` sends only that member. */
@@ -431,8 +493,8 @@ export class Turn {
         // Only a run that was lost has sent something of the open segment before.
         const artifacts = this.#isResumed && !this.#isReplaying ? this.#task.artifacts ?? [] : [];
         this.#before = new Map(artifacts.map((a) => [a.artifactId, a]));
-        this.#eventsBefore = this.#segment.events;
-        this.#callsBefore = [...this.#segment.calls];
+        this.#shown = new Map();
+        this.#eventsBefore = this.#segment.events + (this.#isReplaying ? 0 : this.#emitted);
         const id = this.#index === 0 ? 'answer' : `answer-${this.#index + 1}`, before = this.#before.get(id);
         this.#text = new AnswerText(id, before ? (before.parts ?? []).map((p) => p.text ?? '').join('') : null);
     }
@@ -452,8 +514,9 @@ export class Turn {
 
     #event(event) {
         this.#check();
-        this.#counts.events++;
-        if (!this.#isReplaying && this.#counts.events > this.#eventsBefore) this.#sink.emit(event);
+        const counted = isCounted(event);
+        this.#counts.events += counted;
+        if (!this.#isReplaying && !(counted && this.#counts.events <= this.#eventsBefore)) this.#sink.emit(event);
         return this.#sent();
     }
 
@@ -461,8 +524,8 @@ export class Turn {
         this.#check();
         const artifactId = `${kind}-${this.#index + 1}-${++this.#counts.artifacts}`;
         const before = this.#before.get(artifactId);
-        if (!this.#isReplaying && !(before && isDeepStrictEqual(before.parts, parts)))
-            this.#sink.emit({ artifactUpdate: { artifact: { artifactId, name, parts }, append: false, lastChunk: true } });
+        if (this.#isReplaying || (before && isSameArtifact(before.parts ?? [], parts))) return this.#sent();
+        parts.forEach((part, i) => this.#sink.emit({ artifactUpdate: { artifact: { artifactId, name, parts: [part] }, append: i > 0, lastChunk: i === parts.length - 1 } }));
         return this.#sent();
     }
 
@@ -473,11 +536,8 @@ export class Turn {
     }
 
     #newCallId() {
-        const n = this.#counts.calls++;
-        if (n < this.#callsBefore.length) return this.#callsBefore[n];
-        const id = `call-${randomUUID().replaceAll('-', '').slice(0, 12)}`;
-        this.#segment.calls.push(id);
-        return id;
+        const key = `${this.taskId}/${this.message.id}/${this.#index}/${++this.#counts.calls}`; // the same one when the function runs again
+        return `call-${createHash('sha256').update(key).digest('hex').slice(0, 12)}`;
     }
 
     #endText() {

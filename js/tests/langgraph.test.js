@@ -19,6 +19,14 @@ test('emitFile: url or base64, a MIME type, a name', () => {
     assert.throws(() => emitFile(() => {}, { url: 3, mimeType: 'a/b' }), /url: expected a string, got number/);
 });
 
+test('emitFile: a file that is too large for one event is sent in several', () => {
+    const values = [], base64 = Buffer.alloc(8 << 20, 'x').toString('base64');
+    emitFile((v) => values.push(v.a2a), { base64: `${base64.slice(0, 76)}\n${base64.slice(76)}`, mimeType: 'a/b', name: 'n' });
+    assert.deepEqual(values.map((v) => [v.base64.length % 4, v.append, v.is_last_chunk]), [[0, false, false], [0, true, false], [0, true, true]]);
+    assert.equal(values.map((v) => v.base64).join(''), base64);
+    assert.throws(() => emitFile(() => {}, { base64: 'A'.repeat(28 << 20), mimeType: 'a/b' }), /the limit file_bytes is 20971520/);
+});
+
 test('emitData: JSON only, and the error names the place', () => {
     assert.deepEqual(sent((w) => emitData(w, [1, null])), { type: 'artifact', kind: 'data', name: 'data', data: [1, null], append: false, is_last_chunk: true });
     assert.throws(() => emitData(() => {}, { a: { b: () => 1 } }), (e) => e instanceof TypeError && e.message === 'data.a.b: expected JSON, got a function');

@@ -282,8 +282,8 @@ test('a cancel aborts the signal; the turn can send nothing more', async () => {
 });
 
 test('a journal of another program, and one that is too long, are errors', async () => {
-    const conversation = new Conversation(async (turn) => turn.step('s', () => 'x'.repeat(3 << 20)));
-    assert.match((await conversation.send('x')).error.message, /more than 2097152 bytes: return less from turn\.step/);
+    const conversation = new Conversation(async (turn) => turn.step('s', () => 'x'.repeat(65 << 20)));
+    assert.match((await conversation.send('x')).error.message, /more than 67108864 bytes .limit journal_bytes.: return less from turn\.step/);
 });
 
 test('large messages are in the journal by their ids', async () => {

@@ -225,6 +225,7 @@ class FunctionAgents(Agents):
             raise RpcError(_rpc.INVALID_PARAMS, f"unknown agent {run.agent}")
         if not isinstance(run.params.get("message"), dict):
             raise RpcError(_rpc.INVALID_PARAMS, "expected message to be an object")
+        await run.fetch_journal()
         turn = Turn(run.params, RunSink(run))
         self._turns[run.id] = turn
         try:
@@ -242,6 +243,7 @@ def _describe(agent_id: str, function: Function) -> Dict[str, Any]:
     info = getattr(function, MARK, None)
     about: Dict[str, Any] = {"id": agent_id, "kind": "events"}
     if isinstance(info, AgentInfo):
-        members: List["tuple[str, Any]"] = [("name", info.name), ("description", info.description), ("skills", info.skills)]
+        members: List["tuple[str, Any]"] = [("name", info.name), ("description", info.description), ("skills", info.skills),
+                                             ("version", info.version), ("inputModes", info.input_modes), ("outputModes", info.output_modes)]
         about.update({key: value for key, value in members if value})
     return about

@@ -9,6 +9,7 @@ import asyncio
 import base64
 import contextlib
 import copy
+import inspect
 import itertools
 from typing import Any, AsyncIterator, Coroutine, Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Tuple
 
@@ -86,6 +87,12 @@ def storable_checkpoint(checkpoint: Any) -> Any:
 
 # ---- sync from async ----------------------------------------------------------------------------------
 
+def _with_signature(method: Any) -> Any:
+    """LangGraph looks at the parameters of this method with every run and subgraph: inspect need not find them again each time."""
+    method.__signature__ = inspect.signature(method)
+    return method
+
+
 class _Saver(BaseCheckpointSaver):
     """The sync methods, by the async ones on the loop of `self.loop`."""
 
@@ -116,6 +123,7 @@ class _Saver(BaseCheckpointSaver):
     def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
         return self._wait(self.aput(config, checkpoint, metadata, new_versions))
 
+    @_with_signature
     def put_writes(self, config: Any, writes: Sequence[Tuple[str, Any]], task_id: str, task_path: str = "") -> None:
         self._wait(self.aput_writes(config, writes, task_id, task_path))
 
@@ -146,8 +154,10 @@ class ServerSaver(_Saver):
         self._blobs = itertools.count(1)
         self._uploads = asyncio.Lock()  # one request with blobs at a time: the server allows few
 
-    async def _request(self, method: str, params: Mapping[str, Any]) -> Any:
-        for seconds in (*_RETRY_SECONDS, None):
+    async def _request(self, method: str, params: Mapping[str, Any], values: Sequence[Value] = ()) -> Any:
+        # A request consumes its blobs, also one that fails: only one without blobs can be repeated.
+        may_repeat = not any(isinstance(value[1], dict) for value in values)
+        for seconds in (*(_RETRY_SECONDS if may_repeat else ()), None):
             try:
                 return await self.connection.request(method, params)
             except RpcError as e:
@@ -255,14 +265,20 @@ class ServerSaver(_Saver):
         found = 0
         while limit is None or found < limit:
             page = await self._request("checkpoint/list", {**params, "limit": _PAGE if limit is None else min(limit, _PAGE)})
-            for row in page["rows"]:
-                if (limit is not None and found >= limit) or (wanted and row["id"] != wanted):
+            rows = list(page["rows"])
+            try:
+                while rows:
+                    row = rows.pop(0)
+                    if (limit is not None and found >= limit) or (wanted and row["id"] != wanted):
+                        await self._skip(row)
+                        continue
+                    saved = await self._tuple(row)
+                    if not filter or all(saved.metadata.get(k) == v for k, v in filter.items()):
+                        found += 1
+                        yield saved
+            finally:  # also if the caller stops reading
+                for row in rows:
                     await self._skip(row)
-                    continue
-                saved = await self._tuple(row)
-                if not filter or all(saved.metadata.get(k) == v for k, v in filter.items()):
-                    found += 1
-                    yield saved
             if not page.get("more") or not page.get("next"):
                 return
             params["after"] = page["next"]
@@ -283,9 +299,10 @@ class ServerSaver(_Saver):
             params["run"] = made["run_id"]
         dumped = [self._dump(storable_checkpoint(checkpoint), "the checkpoint"), self._dump(made, "the metadata")]
         async with self._values(dumped) as (value, about):
-            await self._request("checkpoint/put", {**params, "checkpoint": value, "metadata": about})
+            await self._request("checkpoint/put", {**params, "checkpoint": value, "metadata": about}, [value, about])
         return _config(thread, ns, checkpoint["id"])
 
+    @_with_signature
     async def aput_writes(self, config: Any, writes: Sequence[Tuple[str, Any]], task_id: str, task_path: str = "") -> None:
         thread, ns, key = _key_of(config)
         params = {"thread": thread, "ns": ns, "id": key, "task": task_id}
@@ -295,7 +312,7 @@ class ServerSaver(_Saver):
                 for i, (channel, value) in enumerate(writes)]
         for some in _batches(rows, self.connection.max_line_bytes // 2):
             async with self._values([dumped for _, _, dumped in some]) as values:
-                await self._request("checkpoint/writes", {**params, "writes": [[i, c, v] for (i, c, _), v in zip(some, values)]})
+                await self._request("checkpoint/writes", {**params, "writes": [[i, c, v] for (i, c, _), v in zip(some, values)]}, values)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._request("checkpoint/delete", {"thread": str(thread_id)})
@@ -419,6 +436,7 @@ class WrappedSaver(_Saver):
     async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
         return await self._call("put", config, storable_checkpoint(checkpoint), metadata, new_versions)
 
+    @_with_signature
     async def aput_writes(self, config: Any, writes: Sequence[Tuple[str, Any]], task_id: str, task_path: str = "") -> None:
         await self._call("put_writes", config, [(c, storable(c, v)) for c, v in writes], task_id, task_path)
 

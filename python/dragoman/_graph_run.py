@@ -6,11 +6,12 @@ result has what this run added: new messages, and the outbox only if a node wrot
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from . import _rpc
+from ._functional import MESSAGE_ID, message_id_of, values_of
 from ._graph_state import apply_input, interrupts_of, next_of, pending_ids
-from ._messages import flat_message, message_type
+from ._messages import flat_message, is_text_chunk, message_type
 from ._plain import plain, plain_outbox
 from ._rpc import RpcError
 from .langgraph import A2AInbox
@@ -18,6 +19,7 @@ from .worker import Run
 
 MODES = ["values", "messages", "custom", "updates"]
 _INTERRUPT = "__interrupt__"
+_TEXT_HEAD = '"type":"messages","data":{"message":{"type":"ai","content":'
 _MAX_HELD = 64  # events that wait for a full socket; then the run waits, too
 _MAX_JOINED = 64 << 10  # characters of one chunk that was joined from several
 
@@ -31,10 +33,25 @@ class Events:
         self.run = run
         self._held: List[Tuple[str, Any, List[str]]] = []
         self._sender: Optional[asyncio.Task[None]] = None
+        self._about: Optional[Mapping[str, Any]] = None  # of the text chunk that was sent last
+        self._id: Any = None
+        self._tail = ""  # JSON after its text
 
     async def send(self, kind: str, data: Any, ns: List[str]) -> None:
         if not self.send_now(kind, data, ns):
             await self._hold(kind, data, ns)
+
+    def send_text(self, message: Any, about: Mapping[str, Any], ns: Sequence[str]) -> bool:
+        """A chunk of nothing but text, which most events are: what all chunks of its model call have in common is encoded once.
+        False: the socket is full."""
+        if self._held or self.run.connection.is_full():
+            return False
+        if about is not self._about or message.id != self._id:
+            self._about, self._id = about, message.id
+            origin, path = _rpc.encode(_origin_of(about)).decode(), _rpc.encode(list(ns)).decode()
+            self._tail = f',"id":{_rpc.encode(message.id).decode()},"chunk":true}},{origin[1:]},"ns":{path}'
+        self.run.text_event(_TEXT_HEAD, message.content, self._tail)
+        return True
 
     def send_now(self, kind: str, data: Any, ns: List[str]) -> bool:
         """False: the socket is full."""
@@ -98,6 +115,7 @@ class GraphRun:
         self._has_old = False
         self._values: Dict[str, Any] = {}  # the newest state
         self._wrote_outbox = False
+        self._may_wait = self.params.get("input") is None or bool(self.params.get("resume")) or not graph.shows_interrupts
         self._forward = set(self.params.get("forward") or ())
         self._control = _new_control() if "control" in graph.options else None
 
@@ -108,6 +126,8 @@ class GraphRun:
 
     async def execute(self) -> Dict[str, Any]:
         config = self._config()
+        if self.graph.entry:
+            await self._name_message(config)
         given = await self._input()
         is_drained = False
         try:
@@ -138,7 +158,9 @@ class GraphRun:
                 if mode != "messages":
                     await self._on_part(list(ns), mode, data)
                     continue
-                event, path = _message_event(data), list(ns)  # tokens: without another coroutine for each
+                if is_text_chunk(data[0]) and self.events.send_text(data[0], data[1], ns):
+                    continue
+                event, path = _message_event(data), list(ns)  # without another coroutine for each
                 if not self.events.send_now(mode, event, path):
                     await self.events.send(mode, event, path)
         finally:
@@ -155,6 +177,14 @@ class GraphRun:
         if isinstance(p.get("recursionLimit"), int):
             config["recursion_limit"] = p["recursionLimit"]
         return dict(config)
+
+    async def _name_message(self, config: Dict[str, Any]) -> None:
+        """Also in a run that goes on."""
+        key = message_id_of(self.params.get("input"))
+        if key is None:
+            key = ((await self.graph.compiled.aget_state(self.graph.config(self.run.thread))).metadata or {}).get(MESSAGE_ID)
+        if key:
+            config["metadata"][MESSAGE_ID] = key
 
     def _context(self) -> Dict[str, Any]:
         """The fields of the graph's context schema that have a value here."""
@@ -177,7 +207,7 @@ class GraphRun:
         unknown = [i for i in resume if i not in pending]
         if unknown:
             raise RpcError(_rpc.INVALID_PARAMS, f"interrupt {unknown[0]} is not pending on this thread; pending: {', '.join(pending) or 'none'}")
-        if made:
+        if made and not self.graph.entry:
             await apply_input(self.graph, self.run.thread, made)
         from langgraph.types import Command
         return Command(resume=resume)
@@ -193,6 +223,9 @@ class GraphRun:
             await self._on_values(data)
 
     async def _on_updates(self, ns: List[str], data: Any) -> None:
+        if self.graph.entry and not ns and isinstance(data, dict) and self.graph.entry in data:
+            self._on_returned(data[self.graph.entry])
+        self._may_wait = self._may_wait or (isinstance(data, dict) and _INTERRUPT in data)
         nodes = [n for n in data if not n.startswith("__")] if isinstance(data, dict) else []
         if not nodes:
             return
@@ -204,8 +237,13 @@ class GraphRun:
                 event["outbox"] = True
         await self.events.send("updates", event, ns)
 
+    def _on_returned(self, value: Any) -> None:
+        """A function with @entrypoint has returned: all of it is of this run."""
+        self._values = values_of(value)
+        self._wrote_outbox = self._values.get("a2a_outbox") is not None
+
     async def _on_values(self, data: Any) -> None:
-        if not isinstance(data, dict):
+        if not isinstance(data, dict) or self.graph.entry:
             return
         self._values = {k: v for k, v in data.items() if k != _INTERRUPT}
         if not self._has_old:
@@ -228,9 +266,14 @@ class GraphRun:
             messages = messages[: humans[-1] + 1] if humans else []
         return {_identity(m) for m in messages}
 
-    async def _result(self, config: Dict[str, Any], is_drained: bool) -> Dict[str, Any]:
+    async def _waits_for(self, config: Dict[str, Any]) -> Tuple[List[Dict[str, Any]], List[str]]:
+        """Interrupts, and nodes that run next. A new turn that the stream showed no interrupt of ran to its end: only others read
+        the thread's state for it."""
         snapshot = await self.graph.compiled.aget_state(config)
-        interrupts, following = interrupts_of(snapshot), next_of(snapshot)
+        return interrupts_of(snapshot), next_of(snapshot)
+
+    async def _result(self, config: Dict[str, Any], is_drained: bool) -> Dict[str, Any]:
+        interrupts, following = await self._waits_for(config) if self._may_wait or is_drained else ([], [])
         status = "interrupted" if interrupts or following else "completed"
         result: Dict[str, Any] = {
             "status": "drained" if is_drained else status, "interrupts": interrupts, "next": following,
@@ -250,8 +293,11 @@ def _new_control() -> Any:
 
 def _message_event(data: Any) -> Dict[str, Any]:
     message, about = data
-    return {"message": flat_message(message), "node": about.get("langgraph_node"), "step": about.get("langgraph_step"),
-            "src": about.get("langgraph_checkpoint_ns") or ""}
+    return {"message": flat_message(message), **_origin_of(about)}
+
+
+def _origin_of(about: Mapping[str, Any]) -> Dict[str, Any]:
+    return {"node": about.get("langgraph_node"), "step": about.get("langgraph_step"), "src": about.get("langgraph_checkpoint_ns") or ""}
 
 
 def _with_objects(given: Mapping[str, Any]) -> Dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping
 
 from . import _rpc
+from ._functional import MESSAGE_ID, values_of
 from ._messages import message_type, text_of
 from ._plain import plain
 from ._rpc import RpcError
@@ -42,6 +43,8 @@ async def pending_ids(graph: Any, thread: str) -> List[str]:
 
 async def read_state(graph: Any, thread: str, has_values: bool) -> Dict[str, Any]:
     snapshot = await graph.compiled.aget_state(graph.config(thread))
+    if graph.entry:
+        return _functional_state(snapshot, has_values)
     values = snapshot.values if isinstance(snapshot.values, dict) else _as_dict(snapshot.values)
     messages = values.get("messages")
     ids = [getattr(m, "id", None) or (m.get("id") if isinstance(m, dict) else None) for m in messages] if isinstance(messages, list) else []
@@ -49,6 +52,18 @@ async def read_state(graph: Any, thread: str, has_values: bool) -> Dict[str, Any
                              "messageIds": [i for i in ids if i][-_MAX_IDS:]}
     if has_values:
         state["values"] = plain(values)
+    return state
+
+
+def _functional_state(snapshot: Any, has_values: bool) -> Dict[str, Any]:
+    """What a function with @entrypoint has returned, behind the message that it answers."""
+    key = (snapshot.metadata or {}).get(MESSAGE_ID)
+    state: Dict[str, Any] = {"exists": snapshot.created_at is not None, "next": next_of(snapshot), "interrupts": interrupts_of(snapshot),
+                             "messageIds": [key] if key else []}
+    if has_values:
+        values = {} if state["next"] else values_of(snapshot.values)
+        asked = [{"type": "human", "content": "", "id": key}] if key else []
+        state["values"] = plain({**values, "messages": asked + list(values.get("messages") or [])})
     return state
 
 
@@ -97,7 +112,7 @@ async def _values_of(graph: Any, thread: str, saved: Any) -> Dict[str, Any]:
 
 async def update_messages(graph: Any, thread: str, messages: List[Any], skips_text: bool) -> Dict[str, Any]:
     new = _parse(messages)
-    channel = graph.compiled.channels.get("messages")
+    channel = None if graph.entry else graph.compiled.channels.get("messages")
     if channel is None or not new:
         return {}
     saved = await _newest(graph, thread)

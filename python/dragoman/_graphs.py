@@ -13,6 +13,7 @@ import os
 from typing import Any, Dict, List, Mapping, Optional, Set
 
 from . import _rpc
+from ._functional import KEYS, entry_of, is_functional
 from ._graph_load import load_graph, prepare_path
 from ._rpc import Connection, RpcError
 from .worker import MAX_RUNS, Agents, LoadError, Run, config_of
@@ -28,9 +29,11 @@ class Graph:
         self.name, self.saver = name, saver
         self.compiled = compiled.copy(update={"checkpointer": saver, **_store_of(compiled)})
         self.options: Set[str] = set(inspect.signature(self.compiled.astream).parameters)
+        self.entry = entry_of(self.compiled) if is_functional(self.compiled) else ""  # the name of a function with @entrypoint
         self.input_keys = _input_keys(self.compiled)
-        self.keys: List[str] = [k for k in self.compiled.channels if _is_own(k) and (k not in _INGRESS or k in self.input_keys)]
+        self.keys: List[str] = KEYS if self.entry else [k for k in self.compiled.channels if _is_own(k) and (k not in _INGRESS or k in self.input_keys)]
         self.context_fields = _context_fields(self.compiled)
+        self.shows_interrupts = not _has_hidden(self.compiled)
 
     def config(self, thread: str, **configurable: Any) -> Dict[str, Any]:
         return {"configurable": {"thread_id": thread, **configurable}}
@@ -63,6 +66,14 @@ def _context_fields(compiled: Any) -> Set[str]:
     for base in getattr(schema, "__mro__", ()):
         fields.update(getattr(base, "__annotations__", {}))
     return fields
+
+
+def _has_hidden(compiled: Any) -> bool:
+    """Has it a node whose tags hide its interrupts from the stream?"""
+    tags = list((getattr(compiled, "config", None) or {}).get("tags") or ())
+    for name, node in compiled.nodes.items():
+        tags += (getattr(node, "tags", None) or ()) if _is_own(name) else ()
+    return "langsmith:hidden" in tags
 
 
 def _import_langgraph() -> str:
@@ -211,7 +222,9 @@ def _described(described: Any) -> Dict[str, Any]:
     """name, description, ...: what the project's file says of a graph."""
     if not isinstance(described, dict):
         return {}
-    return {k: described[k] for k in ("name", "description", "skills") if described.get(k)}
+    names = (("name", "name"), ("description", "description"), ("skills", "skills"), ("version", "version"), ("inputModes", "input_modes"),
+             ("outputModes", "output_modes"))
+    return {k: described[m] for k, m in names if described.get(m)}
 
 
 def create(connection: Connection, params: Mapping[str, Any]) -> GraphAgents:

@@ -4,11 +4,13 @@ The journal is one text per task, which the server stores with `journal/put` and
 
     {"v": 1, "start": {message, history, metadata, tools}, "by": "<messageId of the run that wrote it>", "segments": [
         {"question": "Which color?", "answer": {message}, "steps": [["name", 0, <value>], ["name", 1], ...],
-         "polls": 3, "received": {"2": [message, ...]}, "events": 4, "calls": ["call-..."]}, ...], "unread": [message, ...]}
+         "polls": 3, "received": {"2": [message, ...]}, "events": 4}, ...], "unread": [message, ...]}
 
 A segment is the part of the function between two questions; the last one is open: it has no answer yet. When the function
 runs again, answers are returned in order. Within a segment the n-th step of a name gets the n-th result of that name, so
-steps may run at the same time. All output of a segment that has an answer was sent before: it is not sent again.
+steps may run at the same time. All output of a segment that has an answer was sent before: it is not sent again. `events` counts
+the progress, tool calls and the like of the open segment that were sent before the journal was stored; the server knows how
+many came behind it.
 """
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from . import _rpc
 from ._turn_messages import find_message
 
 VERSION = 1
-MAX_JOURNAL_BYTES = 2 << 20  # the server sends it with the message and the history in one line
+MAX_JOURNAL_BYTES = 64 << 20  # the server's limit journal_bytes
 _MAX_INLINE_BYTES = 256 << 10  # longer values of the start are found in the task's history, or are those of the new run
 
 Json = Any
@@ -46,7 +48,6 @@ class Segment:
         self.polls: int = stored.get("polls", 0)
         self.received = {poll: [_unpack(m, known) for m in messages] for poll, messages in (stored.get("received") or {}).items()}
         self.events: int = stored.get("events", 0)
-        self.calls: List[str] = list(stored.get("calls") or [])
         self._steps: Dict[str, List[List[Json]]] = {}  # by name: [name, n] was requested,
         # [name, n, value] has its result, [name, n, null, [module, class, text]] raised an exception
         self._requested: Dict[str, int] = {}  # in this run
@@ -76,7 +77,7 @@ class Segment:
     def as_json(self) -> Dict[str, Any]:
         members = {"question": self.question, "answer": self.answer and _pack(self.answer), "polls": self.polls,
                    "received": {poll: _pack_list(messages) for poll, messages in self.received.items()}, "events": self.events,
-                   "calls": self.calls, "steps": [step for steps in self._steps.values() for step in steps]}
+                   "steps": [step for steps in self._steps.values() for step in steps]}
         return {name: value for name, value in members.items() if value}
 
 
@@ -121,7 +122,7 @@ class Journal:
             VERSION, json.dumps(self._by), self._start, _rpc.encode(_pack_list(unread)).decode(),
             _rpc.encode([s.as_json() for s in self.segments]).decode())
         if len(text.encode("utf-8")) > MAX_JOURNAL_BYTES:
-            raise ValueError(f"the answers and the results of steps of this turn have more than {MAX_JOURNAL_BYTES} bytes: return less from turn.step()")
+            raise ValueError(f"the answers and the results of steps of this turn have more than {MAX_JOURNAL_BYTES} bytes (limit journal_bytes): return less from turn.step()")
         return text
 
 

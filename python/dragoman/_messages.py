@@ -36,7 +36,7 @@ def _content(message: Any) -> Any:
     return [plain(b) for b in blocks if not (isinstance(b, dict) and b.get("type") in _TOOL_BLOCKS)]
 
 
-def _is_text_chunk(message: Any) -> bool:
+def is_text_chunk(message: Any) -> bool:
     """A chunk that has nothing but text: almost every event of a stream is one."""
     return (type(message).__name__ == "AIMessageChunk" and type(message.content) is str and message.content.isascii()
             and not message.tool_call_chunks and not message.additional_kwargs and message.usage_metadata is None
@@ -45,7 +45,7 @@ def _is_text_chunk(message: Any) -> bool:
 
 def flat_message(message: Any, is_final: bool = False) -> Dict[str, Any]:
     """is_final: a chunk that is in the state is a message."""
-    if not is_final and _is_text_chunk(message):
+    if not is_final and is_text_chunk(message):
         return {"type": "ai", "content": message.content, "id": message.id, "chunk": True}
     flat: Dict[str, Any] = {"type": message_type(message), "content": _content(message), "id": getattr(message, "id", None)}
     has_chunk = is_chunk(message) and not is_final

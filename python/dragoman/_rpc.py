@@ -45,6 +45,11 @@ class ConnectionClosed(ConnectionError):
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
+def quoted(text: str) -> str:
+    """A text as JSON."""
+    return _encode(text)
+
+
 def _path_of_fault(value: Any, path: str = "", depth: int = 0) -> str:
     """Where in a value the first thing is that JSON does not have; "" if it is not found."""
     if isinstance(value, dict):
@@ -175,7 +180,10 @@ class Connection(asyncio.Protocol):
         return self._out_bytes + (transport.get_write_buffer_size() if transport else 0)
 
     def _send(self, message: Dict[str, Any]) -> None:
-        line = encode(message)
+        self.send_line(encode(message))
+
+    def send_line(self, line: bytes) -> None:
+        """Queues a message that is encoded already."""
         if len(line) >= self.max_line_bytes:
             raise EncodeError(f"the line has {len(line)} bytes; the limit is {self.max_line_bytes}")
         if self.closed.done():

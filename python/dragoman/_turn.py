@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import json
 import mimetypes
 import os
 import sys
-import uuid
 from types import TracebackType
 from typing import (Any, Awaitable, Callable, Dict, Generator, Iterator, List, Mapping, MutableMapping, Optional, Sequence, Tuple, Type,
                     TypeVar, Union, cast)
@@ -22,6 +22,8 @@ from ._turn_messages import Answer, File, Json, Message, Tool, tools_of
 
 _MAX_QUEUED_BYTES = 64 << 20  # of output that is not awaited
 _CHUNK = 256 << 10  # characters of one event: below the limit of a line
+_FILE_CHUNK = 3 << 20  # bytes of a file in one event
+_MAX_FILE = 20 << 20  # bytes of a file: the server's limit file_bytes
 _YIELD_EVERY = 32  # awaited writes after which other runs get their turn
 
 T = TypeVar("T")
@@ -204,6 +206,7 @@ class Turn:
         self._journal = Journal(params)
         self._task: Dict[str, Any] = dict(params.get("currentTask") or {})
         self._is_resumed = bool(params.get("isResumed"))
+        self._emitted = int(params.get("emitted") or 0)  # events of the open segment that were sent behind the journal
         self._writes = 0
         self._is_over = False
         self._is_suspended = False  # a question is being asked
@@ -328,7 +331,7 @@ class Turn:
         if url is not None:
             part["url"] = url
         else:
-            part["raw"] = base64.b64encode(_bytes_of(content)).decode()
+            return self._artifact("file", name, _parts_of_file(part, _bytes_of(content)))
         return self._artifact("file", name, [part])
 
     def data(self, value: Json, name: str = "data") -> Sent:
@@ -337,7 +340,7 @@ class Turn:
 
     def emit(self, event: Dict[str, Any]) -> Sent:
         """Sends any event, in the form that docs/agents.md describes for programs. Not sent again when the function runs again."""
-        return self._event(event)
+        return self._emitted_artifact(event) if isinstance(event.get("artifactUpdate"), dict) else self._event(event)
 
     # ---- questions ----
 
@@ -459,9 +462,10 @@ class Turn:
         self._index += 1
         self._segment: Segment = self._journal.segments[self._index]
         self._polls = self._events = self._calls = self._artifacts = 0
+        self._shown: Dict[str, List[Dict[str, Any]]] = {}  # parts of artifacts of emit(), as this run has made them
         # Only a run that was lost has sent something of the open segment before.
         self._before = {a.get("artifactId"): a for a in self._task.get("artifacts") or []} if self._is_resumed and not self._is_replaying() else {}
-        self._events_before, self._calls_before = self._segment.events, list(self._segment.calls)
+        self._events_before = self._segment.events + (0 if self._is_replaying() else self._emitted)
         answer_id = "answer" if self._index == 0 else f"answer-{self._index + 1}"
         self._text = _Text(answer_id, _text_of(self._before.get(answer_id)))
 
@@ -483,9 +487,27 @@ class Turn:
 
     def _event(self, event: Dict[str, Any]) -> Sent:
         self._check()
-        self._events += 1
-        if not self._is_replaying() and self._events > self._events_before:
+        counted = is_counted(event)
+        self._events += counted
+        if not self._is_replaying() and not (counted and self._events <= self._events_before):
             self._emit(event)
+        return Sent(self)
+
+    def _emitted_artifact(self, update: Dict[str, Any]) -> Sent:
+        """An artifact of emit(). What a lost run has sent of it is not sent again; where this run makes something else, the artifact
+        starts again."""
+        artifact = update["artifactUpdate"].get("artifact") or {}
+        key = str(artifact.get("artifactId"))
+        before = self._before.get(key)
+        self._check()
+        if before is None or self._is_replaying():
+            return self._event(update)
+        parts = _join_texts((self._shown.get(key, []) if update["artifactUpdate"].get("append") else []) + list(artifact.get("parts") or []))
+        self._shown[key] = parts
+        if not _is_start(parts, before.get("parts") or []):
+            del self._before[key]
+            update = {"artifactUpdate": {**update["artifactUpdate"], "append": False, "artifact": {**artifact, "parts": parts}}}
+            self._emit(update)
         return Sent(self)
 
     def _artifact(self, kind: str, name: str, parts: List[Dict[str, Any]]) -> Sent:
@@ -493,16 +515,15 @@ class Turn:
         self._artifacts += 1
         artifact = {"artifactId": f"{kind}-{self._index + 1}-{self._artifacts}", "name": name, "parts": parts}
         before = self._before.get(artifact["artifactId"])
-        if not self._is_replaying() and (before is None or before.get("parts") != parts):
-            self._emit({"artifactUpdate": {"artifact": artifact, "append": False, "lastChunk": True}})
+        if not self._is_replaying() and (before is None or not _is_same_artifact(before.get("parts") or [], parts)):
+            for i, part in enumerate(parts):
+                self._emit({"artifactUpdate": {"artifact": {**artifact, "parts": [part]}, "append": i > 0, "lastChunk": i == len(parts) - 1}})
         return Sent(self)
 
     def _new_call_id(self) -> str:
+        """The same one when the function runs again."""
         self._calls += 1
-        if self._calls <= len(self._calls_before):
-            return self._calls_before[self._calls - 1]
-        self._segment.calls.append(f"call-{uuid.uuid4().hex[:12]}")
-        return self._segment.calls[-1]
+        return "call-" + hashlib.sha256(f"{self.task_id}/{self.message.id}/{self._index}/{self._calls}".encode()).hexdigest()[:12]
 
     def _end_text(self) -> None:
         if not self._is_replaying():
@@ -521,6 +542,54 @@ class Turn:
         if not self._is_over:
             self._end_text()
         self._is_over = True
+
+
+def is_counted(event: Dict[str, Any]) -> bool:
+    """Events that the server counts, too: internal ones, and progress."""
+    kind = event.get("kind")
+    update = event.get("statusUpdate") or (event if kind == "status-update" else {})
+    status = update.get("status") or {}
+    if isinstance(kind, str) and kind.startswith("internal:"):
+        return kind != "internal:message"
+    return status.get("state") in ("TASK_STATE_WORKING", "working") and status.get("message") is not None
+
+
+def _join_texts(parts: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """As the server stores them: neighbouring texts are one part."""
+    joined: List[Dict[str, Any]] = []
+    for part in parts:
+        last = joined[-1] if joined else {}
+        if "text" in part and "text" in last and part.get("metadata") == last.get("metadata"):
+            joined[-1] = {**last, "text": last["text"] + part["text"]}
+        else:
+            joined.append(part)
+    return joined
+
+
+def _is_start(parts: List[Dict[str, Any]], whole: List[Dict[str, Any]]) -> bool:
+    if not parts or len(parts) > len(whole):
+        return not parts
+    last, same = parts[-1], whole[len(parts) - 1]
+    starts = last == same or ("text" in last and str(same.get("text", "")).startswith(last["text"]) and last.get("metadata") == same.get("metadata"))
+    return parts[:-1] == whole[:len(parts) - 1] and starts
+
+
+def _parts_of_file(part: Dict[str, Any], content: bytes) -> List[Dict[str, Any]]:
+    """One part, or several for a file that is too large for a line: the server joins those that have a number."""
+    if len(content) > _MAX_FILE:
+        raise ValueError(f"{part['filename']} has {len(content)} bytes; the limit file_bytes is {_MAX_FILE}: send its URL")
+    if len(content) <= _FILE_CHUNK:
+        return [{**part, "raw": base64.b64encode(content).decode()}]
+    return [{**part, "raw": base64.b64encode(content[at:at + _FILE_CHUNK]).decode(), "metadata": {"chunk": i}}
+            for i, at in enumerate(range(0, len(content), _FILE_CHUNK))]
+
+
+def _is_same_artifact(before: List[Dict[str, Any]], parts: List[Dict[str, Any]]) -> bool:
+    """`before` is what the server has; it leaves out the bytes of larger files."""
+    size = (before[0].get("metadata") or {}).get("omittedBytes") if len(before) == 1 else None
+    if size is None:
+        return before == parts
+    return before[0].get("filename") == parts[0].get("filename") and size == sum(len(p.get("raw", "")) for p in parts)
 
 
 def status_update(state: str, parts: Optional[List[Dict[str, Any]]] = None) -> Dict[str, Any]:

@@ -28,27 +28,33 @@ class AgentInfo(NamedTuple):
     name: Optional[str]
     description: Optional[str]
     skills: List[Dict[str, Any]]
+    version: Optional[str]
+    input_modes: List[str]
+    output_modes: List[str]
 
 
 @overload
 def agent(function: F) -> F: ...
 @overload
 def agent(*, id: Optional[str] = None, name: Optional[str] = None, description: Optional[str] = None,
-          skills: Sequence[Mapping[str, Any]] = ()) -> Callable[[F], F]: ...
+          skills: Sequence[Mapping[str, Any]] = (), version: Optional[str] = None, input_modes: Sequence[str] = (),
+          output_modes: Sequence[str] = ()) -> Callable[[F], F]: ...
 
 
 def agent(function: Optional[F] = None, *, id: Optional[str] = None, name: Optional[str] = None, description: Optional[str] = None,
-          skills: Sequence[Mapping[str, Any]] = ()) -> Union[F, Callable[[F], F]]:
+          skills: Sequence[Mapping[str, Any]] = (), version: Optional[str] = None, input_modes: Sequence[str] = (),
+          output_modes: Sequence[str] = ()) -> Union[F, Callable[[F], F]]:
     """Makes a function an agent. The function gets a Turn (async functions and async generators) or a SyncTurn (other functions and
     generators, which run in a thread). It writes its answer, or yields texts, or returns a text.
 
-    `name`, `description` (default: the docstring) and `skills` are for the agent card; `id` is the name to choose an agent by if a file has
+    `name`, `description` (default: the docstring), `skills`, `version` and the media types `input_modes` and `output_modes` are for the
+    agent card, behind what the server's configuration says; `id` is the name to choose an agent by if a file has
     several, by default the name of the function.
     """
 
     def mark(f: F) -> F:
         about = description or (f.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ") or None
-        setattr(f, MARK, AgentInfo(id or f.__name__, name, about, [dict(s) for s in skills]))
+        setattr(f, MARK, AgentInfo(id or f.__name__, name, about, [dict(s) for s in skills], version, list(input_modes), list(output_modes)))
         return f
 
     return mark if function is None else mark(function)

@@ -19,6 +19,8 @@ __all__ = ["A2AInbox", "A2AObject", "A2AOutbox", "TaskRejected", "caller_tools",
            "emit_task_metadata"]
 
 StreamWriter = Callable[[Any], None]
+_FILE_CHUNK = 4 << 20  # characters of base64 in one event
+_MAX_FILE_BYTES = 20 << 20  # the server's limit file_bytes
 
 
 # ---- events -----------------------------------------------------------------------------------------
@@ -33,8 +35,22 @@ def emit_file(writer: StreamWriter, *, url: Optional[str] = None, base64: Option
             raise TypeError(f"emit_file: expected {argument} to be a string, got {type(value).__name__}")
     if not mime_type:
         raise ValueError("emit_file: missing mime_type")
-    content: Dict[str, Any] = {"url": url} if url is not None else {"base64": base64}
-    _emit_artifact(writer, "file", name, {"mime_type": mime_type, **content}, append, is_last_chunk)
+    if url is not None:
+        _emit_artifact(writer, "file", name, {"mime_type": mime_type, "url": url}, append, is_last_chunk)
+        return
+    pieces = _pieces_of(base64 or "")
+    for i, piece in enumerate(pieces):
+        _emit_artifact(writer, "file", name, {"mime_type": mime_type, "base64": piece}, append or i > 0, is_last_chunk and i == len(pieces) - 1)
+
+
+def _pieces_of(base64: str) -> List[str]:
+    """A file that is too large for one event is sent in several; the server joins them."""
+    if len(base64) <= _FILE_CHUNK:
+        return [base64]
+    base64 = "".join(base64.split())
+    if len(base64) // 4 * 3 > _MAX_FILE_BYTES + 2:
+        raise ValueError(f"emit_file: the file has {len(base64) // 4 * 3} bytes; the limit file_bytes is {_MAX_FILE_BYTES}: send its URL")
+    return [base64[at:at + _FILE_CHUNK] for at in range(0, len(base64), _FILE_CHUNK)]
 
 
 def emit_data(writer: StreamWriter, data: Any, name: Optional[str] = None, append: bool = False,

@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _rpc
 from ._agents import run_turn
-from ._turn import Sink, Turn
+from ._turn import Sink, Turn, is_counted
 from ._turn_messages import File, Message
 
 __all__ = ["Conversation", "Result", "run"]
@@ -48,6 +48,7 @@ class Result:
         #: State that the agent shares with its callers.
         self.shared_state: Dict[str, Any] = {}
         self._journal: Optional[str] = None
+        self._emitted = 0  # events behind the journal, as the server counts them
         self._messages: List[Dict[str, Any]] = []
         self._status: Dict[str, Any] = {}
 
@@ -114,6 +115,7 @@ class Result:
 
     def _add(self, event: Dict[str, Any]) -> None:
         self.events.append(event)
+        self._emitted += is_counted(event)
         if "artifactUpdate" in event:
             self._add_artifact(event["artifactUpdate"])
         elif "statusUpdate" in event:
@@ -135,6 +137,8 @@ class Result:
             self.artifacts[new["artifactId"]] = copy.deepcopy(new)
         elif old["parts"] and "text" in old["parts"][-1] and all("text" in p for p in new["parts"]):
             old["parts"][-1]["text"] += _text(new["parts"])
+        elif old["parts"] and (new["parts"][0].get("metadata") or {}).get("chunk"):
+            old["parts"][-1]["raw"] += new["parts"][0]["raw"]
         else:
             old["parts"] += copy.deepcopy(new["parts"])
 
@@ -159,7 +163,7 @@ class _Collector(Sink):
         await asyncio.sleep(0)  # the server answers later
         if self._lost_after is not None and self._sent >= self._lost_after:
             raise _Lost
-        self._result._journal = text
+        self._result._journal, self._result._emitted = text, 0
 
 
 class Conversation:
@@ -220,7 +224,7 @@ class Conversation:
         params = {"run": "r1", "agent": "main", "thread": self._context, "task": self._task, "context": self._context, "principal": self._principal,
                   "isResumed": is_resumed, "metadata": self._metadata, "tools": self._tools, "acceptedOutputModes": [], "attempt": 1 + is_resumed,
                   "message": message, "history": self.history + result._messages[:-1], "accepted": steering if is_resumed else [],
-                  "currentTask": task, "journal": result._journal}
+                  "currentTask": task, "journal": result._journal, "emitted": result._emitted}
         running.append(asyncio.get_running_loop().create_task(self._turn(params, _Collector(result, lost_after, on_event), steering)))
         try:
             if await running[0] == "completed" and result.state == "working":

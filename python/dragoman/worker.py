@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import contextvars
 import faulthandler
+import gc
 import importlib
 import io
 import os
@@ -24,6 +25,7 @@ from ._rpc import Connection, RpcError
 PROTOCOL_VERSION = 1
 MAX_RUNS = 64
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_JOURNAL_PART = 1 << 20  # characters of a part: below the limit of a line, also if all are escaped
 _CLOSE_SECONDS = 1.0  # for runs that are aborted when the server has closed the connection
 
 
@@ -37,6 +39,7 @@ class Run:
         self.thread: str = params.get("thread", "")
         self.is_cancelled = False  # the server has asked for it; the task of the run got a CancelledError
         self._seq = 0
+        self._quoted_id = _rpc.quoted(self.id)
 
     def event(self, type: str, data: Any, ns: Optional[Sequence[str]] = None) -> None:
         """Queues one event. EncodeError: the value is not JSON or too long; nothing was sent then. Await drain() after it."""
@@ -44,6 +47,12 @@ class Run:
         if ns is not None:
             params["ns"] = list(ns)
         self.connection.notify("event", params)
+        self._seq += 1
+
+    def text_event(self, head: str, text: str, tail: str) -> None:
+        """As event, for many that differ in one text: `head` and `tail` are the JSON around it, from `"type"` on."""
+        line = f'{{"jsonrpc":"2.0","method":"event","params":{{"run":{self._quoted_id},"seq":{self._seq},{head}{_rpc.quoted(text)}{tail}}}}}'
+        self.connection.send_line(line.encode("utf-8"))
         self._seq += 1
 
     async def drain(self) -> None:
@@ -55,8 +64,22 @@ class Run:
         self.connection.log(level, text, self.id)
 
     async def journal(self, text: str) -> None:
-        """Stores a text with the task, durably, together with all events sent before it."""
-        await self.connection.request("journal/put", {"run": self.id, "text": text})
+        """Stores a text with the task, durably, together with all events sent before it. A long one is sent in parts."""
+        starts = range(0, len(text), _JOURNAL_PART) or range(1)
+        parts = [{"run": self.id, "text": text[at:at + _JOURNAL_PART], **({"more": True} if at + _JOURNAL_PART < len(text) else {})} for at in starts]
+        # all are queued at once, in order: no part of another text comes in between
+        await asyncio.gather(*(self.connection.request("journal/put", part) for part in parts))
+
+    async def fetch_journal(self) -> None:
+        """A long journal is only announced in `run`: reads it into the params."""
+        if not isinstance(self.params.get("journal"), dict):
+            return
+        texts: List[str] = []
+        part: Dict[str, Any] = {"next": 0, "more": True}
+        while part["more"]:
+            part = await self.connection.request("journal/get", {"run": self.id, "offset": part["next"]})
+            texts.append(part["text"])
+        self.params["journal"] = "".join(texts)
 
 
 #: The run whose code is running; None outside of runs. Threads that are started with a copy of the context have it, too.
@@ -165,6 +188,7 @@ class Worker:
         except Exception as e:
             raise RpcError(_rpc.CANNOT_LOAD, explain_load_error(e), {"traceback": _traceback_of(e)}) from None
         self.agents = agents
+        settle_collector()
         worker = {"name": "dragoman-python", "lang": "python", "version": platform.python_version(), **answer.pop("worker", {})}
         self._max_runs = answer.setdefault("maxRuns", MAX_RUNS)
         return {"protocolVersion": PROTOCOL_VERSION, "worker": worker, **answer}
@@ -240,6 +264,20 @@ class LoadError(Exception):
     """The code of an agent cannot be loaded; the message is for the operator."""
 
 
+_COLLECTOR = gc.get_threshold()
+_MIN_COLLECTED = 10000  # new objects before Python looks for cycles among them; 700 or 2000 by itself
+
+
+def settle_collector() -> None:
+    """What is loaded stays until the process ends: Python need not look through it again and again for garbage, which was a sixth
+    of the CPU time of a short run of a graph. Code that sets the collector itself is left alone."""
+    if not gc.isenabled() or gc.get_threshold() != _COLLECTOR or not hasattr(gc, "freeze"):
+        return
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(max(_MIN_COLLECTED, _COLLECTOR[0]), *_COLLECTOR[1:])
+
+
 def _traceback_of(error: BaseException) -> str:
     """Without the frames of this package and of the import machinery above the code of the agent."""
     start = error.__traceback__
@@ -288,6 +326,9 @@ class Output(io.TextIOBase):
 async def _serve(agent: Optional[str]) -> None:
     worker = Worker(agent)
     worker.connection = await _rpc.connect(worker.on_request, worker.on_notification)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # a pipe: what an agent prints is read while it works, not at the end
     sys.stdout = Output(sys.stdout, "info", worker.connection)
     sys.stderr = Output(sys.stderr, "info", worker.connection)
     await worker.serve(worker.connection)

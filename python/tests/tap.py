@@ -28,6 +28,12 @@ class _Tap(unittest.TestResult):
         super().addFailure(test, err)
         self._line(test, False, err)
 
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._line(test, False, err)
+            print(f"# {subtest._subDescription()}")
+
     def addError(self, test, err):
         super().addError(test, err)
         if not isinstance(test, unittest.TestCase):  # a class that could not be set up

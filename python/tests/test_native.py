@@ -340,7 +340,8 @@ class Memory(unittest.TestCase):
         run(200)
         blocks, rss = run(100)
         more_blocks, more_rss = run(200 if SANITIZED else 1000)
-        self.assertLess(more_blocks - blocks, 100)
+        # A leak of one object a conversion is at least as many blocks as runs; Python 3.13 itself adds about a hundred in all.
+        self.assertLess(more_blocks - blocks, 100 if SANITIZED else 200)
         if not SANITIZED:  # its allocator retains freed memory
             self.assertLess(more_rss - rss, 4096)
 

@@ -45,6 +45,10 @@ typedef struct dgm_run_input {
     /* Of a resumed run: the messages that it had accepted while it worked (dgm_backend.message), oldest first. `task`
      * has them in its history, too. The agent compares messageIds with what it has stored: the others are new to it. */
     dgm_messages accepted;
+    /* Of a store that several servers share: a number that grows when another server goes on with the task. Tools and
+     * programs get it with the ids of calls: one with a smaller number comes from a server that has lost the task. 0: the
+     * store is not shared. */
+    uint64_t fence;
 } dgm_run_input;
 
 /* How a run went wrong, for the operator. */
@@ -118,6 +122,12 @@ typedef struct dgm_run_ops {
      * Neither callback comes after the run has ended. The member may be NULL: then there is no stored text. */
     void (*recall)(dgm_run *run, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
                    void *arg);
+    /* For an agent whose program was lost in the middle of a run: returns the number of the last record of the task's log (0: it
+     * has no log). ret_task: the task with everything that was emitted, or NULL; valid until the next event. on_event is called
+     * from inside for each record behind `after`, in order, with the records of the server and of callers; it may be NULL. The log
+     * starts, at the latest, with the run. The member may be NULL: then nothing is known. */
+    uint64_t (*review)(dgm_run *run, uint64_t after, const dgm_task **ret_task,
+                       void (*on_event)(void *arg, const dgm_event *event), void *arg);
     /* Calls done() later, on the loop, when everything that was emitted and remembered before this call is on the disk:
      * survives the loss of power. code: not DGM_OK if the store has failed. Not after the run has ended. The member may
      * be NULL: then nothing is stored. */
@@ -277,6 +287,9 @@ typedef struct dgm_backend {
     void (*retire)(void *agent, bool wait);
     /* Of types with can_resume whose settings decide: false for an agent that cannot. May be NULL. */
     bool (*resumes)(void *agent);
+    /* What the agent's program says about itself: members of an A2A 1.0 card, JSON object text in the arena; absent: nothing
+     * is known. They come behind those of the configuration and before `card`, and may change. From any thread. May be NULL. */
+    dgm_str (*describe)(void *agent, dgm_arena *a);
     void (*start)(void *agent, dgm_run *run); /* on run->loop; must not block */
     /* On run->loop; may be NULL: then it is ended for it. Not after the run has ended. */
     void (*cancel)(void *agent, dgm_run *run);

@@ -25,6 +25,7 @@ typedef struct dgm_inner {
     void (*prepare)(void *agent, dgm_loops *loops);
     void (*retire)(void *agent, bool wait);
     bool (*resumes)(void *agent);
+    dgm_str (*describe)(void *agent, dgm_arena *a);
     /* It may complete without saying the text again (foreign programs do): then that is added. */
     bool lacks_final_text;
     /* It emits no Message: DGM_REPLY_TASK changes nothing. */
@@ -41,6 +42,7 @@ bool dgm_shaped_message(void *agent, dgm_run *run, const dgm_message *message,
 void dgm_shaped_prepare(void *agent, dgm_loops *loops);
 void dgm_shaped_retire(void *agent, bool wait);
 bool dgm_shaped_resumes(void *agent);
+dgm_str dgm_shaped_describe(void *agent, dgm_arena *a);
 
 /* The rest of a dgm_backend whose inner is called `inner`: put DGM_SHAPED(open_shaped) among its
  * members, and DGM_SHAPED_OPEN(open_shaped, inner) before it. */
@@ -53,7 +55,7 @@ bool dgm_shaped_resumes(void *agent);
 #define DGM_SHAPED(open_)                                                                          \
     .open = (open_), .close = dgm_shaped_close, .start = dgm_shaped_start,                         \
     .cancel = dgm_shaped_cancel, .message = dgm_shaped_message, .prepare = dgm_shaped_prepare,     \
-    .retire = dgm_shaped_retire, .resumes = dgm_shaped_resumes
+    .retire = dgm_shaped_retire, .resumes = dgm_shaped_resumes, .describe = dgm_shaped_describe
 
 /* ---- parts ---------------------------------------------------------------------------------------------- */
 

@@ -8,10 +8,11 @@
 extern char **environ;
 
 /* Set for each run: see dgm_program_env. */
-static const char *const of_run[] = {"DRAGOMAN_TASK_ID",     "DRAGOMAN_CONTEXT_ID",
-                                     "DRAGOMAN_CONTEXT_KEY", "DRAGOMAN_TENANT",
-                                     "DRAGOMAN_PRINCIPAL",   "DRAGOMAN_CALL_ID"};
+static const char *const of_run[] = {
+    "DRAGOMAN_TASK_ID",   "DRAGOMAN_CONTEXT_ID", "DRAGOMAN_CONTEXT_KEY", "DRAGOMAN_TENANT",
+    "DRAGOMAN_PRINCIPAL", "DRAGOMAN_CALL_ID",    "DRAGOMAN_FENCE"};
 #define N_OF_RUN (sizeof of_run / sizeof *of_run)
+#define N_ALWAYS 5 /* the others only if they have a value */
 
 static bool is_set_otherwise(const dgm_process_env_rule *e, dgm_str name)
 {
@@ -161,13 +162,18 @@ dgm_str dgm_program_context_key(dgm_arena *a, const dgm_run_input *in)
 const char **dgm_program_env(const dgm_program *p, const dgm_run_input *in, dgm_str call_key,
                              dgm_arena *a)
 {
+    dgm_str fence =
+        in->fence ? dgm_arena_printf(a, "%llu", (unsigned long long)in->fence) : (dgm_str){0};
     const dgm_str values[N_OF_RUN] = {in->task_id, in->context_id, dgm_program_context_key(a, in),
-                                      in->tenant,  in->principal,  call_key};
-    size_t n = call_key.n ? N_OF_RUN : N_OF_RUN - 1; /* the call is the last one */
+                                      in->tenant,  in->principal,  call_key,
+                                      fence};
     const char **env = dgm_new_n(a, const char *, p->n_env + N_OF_RUN + 1);
-    memcpy(env, p->env, p->n_env * sizeof *env);
-    for (size_t i = 0; i < n; i++)
-        env[p->n_env + i] = dgm_arena_printf(a, "%s=%.*s", of_run[i], DGM_P(values[i])).p;
+    size_t n = p->n_env;
+    memcpy(env, p->env, n * sizeof *env);
+    for (size_t i = 0; i < N_OF_RUN; i++) {
+        if (i < N_ALWAYS || values[i].n)
+            env[n++] = dgm_arena_printf(a, "%s=%.*s", of_run[i], DGM_P(values[i])).p;
+    }
     return env;
 }
 

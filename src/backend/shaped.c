@@ -615,6 +615,14 @@ static void shape_recall(dgm_run *run, dgm_run_scope scope, void (*found)(void *
     outer->ops->recall(outer, scope, found, arg);
 }
 
+static uint64_t shape_review(dgm_run *run, uint64_t after, const dgm_task **ret_task,
+                             void (*on_event)(void *arg, const dgm_event *event), void *arg)
+{
+    dgm_run *outer = ((struct shape *)run)->outer;
+    *ret_task = NULL;
+    return outer->ops->review ? outer->ops->review(outer, after, ret_task, on_event, arg) : 0;
+}
+
 static void shape_commit(dgm_run *run, void (*done)(void *arg, dgm_code code), void *arg)
 {
     dgm_run *outer = ((struct shape *)run)->outer;
@@ -633,8 +641,8 @@ static dgm_code shape_invoke(dgm_run *run, const dgm_run_invocation *what,
     .emit = on_emit, .end = on_end, .is_full = on_is_full, .note = on_note,                        \
     .has_read = on_has_read, .fault = shape_report_fault
 
-static const dgm_run_ops shape_ops = {SHAPE_OPS, .remember = shape_remember,
-                                      .recall = shape_recall};
+static const dgm_run_ops shape_ops = {SHAPE_OPS, .remember = shape_remember, .recall = shape_recall,
+                                      .review = shape_review};
 /* Of an outer run that stores nothing. */
 static const dgm_run_ops shape_ops_without_store = {SHAPE_OPS};
 
@@ -712,7 +720,10 @@ void dgm_shaped_start(void *agent, dgm_run *run)
     dgm_text_pieces_init(&s->pieces);
     dgm_buf_init(&s->text, DGM_MAX_FINAL_TEXT_BYTES);
     run->agent_data = s;
-    if (s->as_task && x->options.working_message.n > 0) {
+    /* The process before has shown it. */
+    s->said_working = run->input->is_resumed && run->input->task &&
+                      run->input->task->status.state == DGM_STATE_WORKING;
+    if (s->as_task && x->options.working_message.n > 0 && !s->said_working) {
         s->said_early = true;
         if (say_working(s, &err)) {
             s->run.ops->end(&s->run, err.msg);
@@ -763,4 +774,10 @@ bool dgm_shaped_resumes(void *agent)
 {
     struct shaped *x = agent;
     return !x->inner->resumes || x->inner->resumes(x->agent);
+}
+
+dgm_str dgm_shaped_describe(void *agent, dgm_arena *a)
+{
+    struct shaped *x = agent;
+    return x->inner->describe ? x->inner->describe(x->agent, a) : (dgm_str){0};
 }

@@ -389,6 +389,16 @@ static void fake_commit(dgm_run *run, void (*done)(void *arg, dgm_code code), vo
     dgm_loop_post(run->loop, fake_do_answer, x);
 }
 
+/* Records are not stored: the number of events is that of the last record. */
+static uint64_t fake_review(dgm_run *run, uint64_t after, const dgm_task **ret_task,
+                            void (*on_event)(void *arg, const dgm_event *event), void *arg)
+{
+    const struct fake *f = (const struct fake *)run;
+    (void)after, (void)on_event, (void)arg;
+    *ret_task = dgm_fold_task(f->fold);
+    return f->n_events;
+}
+
 static const dgm_run_ops fake_storing_ops = {.emit = fake_emit,
                                              .end = fake_end,
                                              .is_full = fake_is_full,
@@ -396,7 +406,8 @@ static const dgm_run_ops fake_storing_ops = {.emit = fake_emit,
                                              .fault = fake_report,
                                              .remember = fake_remember,
                                              .recall = fake_recall,
-                                             .commit = fake_commit};
+                                             .commit = fake_commit,
+                                             .review = fake_review};
 
 /* ---- messages while it works */
 

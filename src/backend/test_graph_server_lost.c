@@ -23,9 +23,16 @@ static const char *frames_behind(const char *body, const char *id)
     return rest;
 }
 
-/* The stream ends within or behind each frame. is_all: the join repeats everything, as if Last-Event-ID were ignored. */
-static void cut_everywhere(bool is_lost, bool is_all, size_t into)
+enum cut_how {
+    CUT_LOST = 1,  /* the connection is lost; else the stream looks complete */
+    CUT_ALL = 2,   /* the join repeats everything, as if Last-Event-ID were ignored */
+    CUT_ENDED = 4, /* the run has ended when it is looked at for the first time */
+};
+
+/* The stream ends within or behind each frame. */
+static void cut_everywhere(unsigned how, size_t into)
 {
+    bool is_all = how & CUT_ALL;
     static const char *const ids[] = {"-1", "1-0", "2-0", "3-0", "4-0", "5-0", "6-0"};
     static char on[7][40];
     size_t ends[32];
@@ -38,7 +45,7 @@ static void cut_everywhere(bool is_lost, bool is_all, size_t into)
     snprintf(head, sizeof head,
              "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Location: "
              "/threads/t/runs/" RUN "\r\nConnection: close\r\n%s\r\n",
-             is_lost ? "Content-Length: 1000000\r\n" : "");
+             how & CUT_LOST ? "Content-Length: 1000000\r\n" : "");
     static char joins[7][20000], sent[20000];
     for (size_t i = 0; i < 7; i++) {
         snprintf(on[i], sizeof on[i], "Last-Event-ID: %s\r\n", ids[i]);
@@ -51,6 +58,8 @@ static void cut_everywhere(bool is_lost, bool is_all, size_t into)
         snprintf(sent, sizeof sent, "%s%.*s", head, (int)end, body);
         pthread_mutex_unlock(&server.lock);
         const char *runs = quoted(JSON_HEAD "{'run_id':'" RUN "','status':'running'}");
+        if (how & CUT_ENDED)
+            runs = succeeded;
         SCRIPT(s, ON_ASSISTANTS, ON_SCHEMAS, ON_THREAD, ON_STATE, {sent, 0, ON_SEND, strlen(sent)},
                {runs, 0, "/runs/" RUN " HTTP"}, {succeeded, 0, "/runs/" RUN " HTTP"},
                {joins[0], 0, on[0]}, {joins[1], 0, on[1]}, {joins[2], 0, on[2]},
@@ -70,20 +79,27 @@ static void cut_everywhere(bool is_lost, bool is_all, size_t into)
 static void a_lost_stream_is_joined_behind_the_last_id(void **state)
 {
     (void)state;
-    cut_everywhere(true, false, 0);
-    cut_everywhere(false, false, 0); /* it looks complete, and the run goes on */
+    cut_everywhere(CUT_LOST, 0);
+    cut_everywhere(0, 0); /* it looks complete, and the run goes on */
 }
 
 static void a_stream_that_is_cut_within_a_frame_is_joined(void **state)
 {
     (void)state;
-    cut_everywhere(true, false, 30);
+    cut_everywhere(CUT_LOST, 30);
 }
 
 static void a_join_may_repeat_everything(void **state)
 {
     (void)state;
-    cut_everywhere(true, true, 0);
+    cut_everywhere(CUT_LOST | CUT_ALL, 0);
+}
+
+static void a_lost_stream_is_joined_although_its_run_has_ended(void **state)
+{
+    (void)state;
+    cut_everywhere(CUT_LOST | CUT_ENDED, 0);
+    cut_everywhere(CUT_LOST | CUT_ENDED, 30);
 }
 
 /* The run has ended before the join, and its events are gone: the state of the thread has the answer. */
@@ -422,7 +438,9 @@ static void a_server_without_v2_uses_the_runs_api(void **state)
 
 DGM_TEST_MAIN(dgm_test(a_lost_stream_is_joined_behind_the_last_id),
               dgm_test(a_stream_that_is_cut_within_a_frame_is_joined),
-              dgm_test(a_join_may_repeat_everything), dgm_test(the_state_completes_what_was_lost),
+              dgm_test(a_join_may_repeat_everything),
+              dgm_test(a_lost_stream_is_joined_although_its_run_has_ended),
+              dgm_test(the_state_completes_what_was_lost),
               dgm_test(a_message_that_may_have_arrived_is_searched_first),
               dgm_test(a_restart_follows_the_same_run),
               dgm_test(an_answer_is_sent_again_after_a_restart),

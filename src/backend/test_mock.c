@@ -137,6 +137,11 @@ static const struct script {
     {"What time is it?", "]" TOOLS, DGM_MODEL_TOOL_CALLS, "", "", "now {};"},
     {"The weather for 007 days in Oslo?", "]" TOOLS, DGM_MODEL_TOOL_CALLS, "", "",
      "weather {\"city\":\"Oslo\",\"days\":7,\"unit\":\"C\"};"},
+    {"convert 5 km to mile",
+     "],\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"convert\",\"parameters\":{"
+     "\"properties\":{\"value\":{\"type\":\"number\"},\"from\":{\"type\":\"string\"},\"to\":{"
+     "\"type\":\"string\"}},\"required\":[\"value\",\"from\",\"to\"]}}}]",
+     DGM_MODEL_TOOL_CALLS, "", "", "convert {\"value\":5,\"from\":\"km\",\"to\":\"mile\"};"},
     {"Ask a question", "]" TOOLS, DGM_MODEL_TOOL_CALLS, "", "",
      "ask_user {\"question\":\"a question\"};"},
     {"fail broken", "]", DGM_MODEL_ERROR, "I start ", "", "", "", "broken"},

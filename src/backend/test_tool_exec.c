@@ -59,6 +59,24 @@ static void the_environment_follows_the_rule(void **state)
     assert_string_equal(t.text, "1,w,,task-1.call-7,task-1,context-1,acme,ann");
 }
 
+static void the_environment_has_the_fence_of_a_shared_store(void **state)
+{
+    static const char entry[] = "{'exec':{'name':'t','command':['/bin/sh','-c','echo "
+                                "$DRAGOMAN_CALL_ID,${DRAGOMAN_FENCE-none}']}}";
+    struct tool_test t;
+    (void)state;
+    setenv("DRAGOMAN_FENCE", "99", 1);
+    tool_run_once(&t, entry, NULL);
+    assert_string_equal(t.text, "task-1.call-7,none");
+    tool_test_init(&t);
+    t.run.fence = UINT64_C(5000000000);
+    tool_test_open(&t, entry, NULL);
+    tool_run(&t, NULL);
+    tool_test_done(&t);
+    assert_string_equal(t.text, "task-1.call-7,5000000000");
+    unsetenv("DRAGOMAN_FENCE");
+}
+
 static void invalid_arguments_are_reported_and_nothing_runs(void **state)
 {
     struct tool_test t;
@@ -289,6 +307,7 @@ static void names_are_those_of_openai(void **state)
 DGM_TEST_MAIN(dgm_test(arguments_are_on_stdin_and_json_is_data), dgm_test(other_output_is_text),
               dgm_test(no_output_gives_an_empty_result), dgm_test(there_is_no_shell),
               dgm_test(the_environment_follows_the_rule),
+              dgm_test(the_environment_has_the_fence_of_a_shared_store),
               dgm_test(invalid_arguments_are_reported_and_nothing_runs),
               dgm_test(a_failure_has_the_last_lines), dgm_test(too_much_output_is_an_error),
               dgm_test(the_time_limit_kills_the_group),

@@ -51,6 +51,25 @@ static void arguments_are_the_body(void **state)
     service_close();
 }
 
+static void the_fence_of_a_shared_store_is_a_header(void **state)
+{
+    const struct service_answer answers[] = {{OK_JSON "1", 0, 0}, {OK_JSON "1", 0, 0}};
+    struct tool_test t;
+    (void)state;
+    service_open();
+    SERVICE_SET(answers);
+    tool_test_init(&t);
+    tool_test_open(&t, entry_of("/x", ""), NULL);
+    tool_run(&t, NULL);
+    t.run.fence = UINT64_C(5000000000);
+    tool_run(&t, NULL);
+    tool_test_done(&t);
+    assert_null(strstr(service.requests[0], "Dragoman-Fence"));
+    assert_non_null(strstr(service.requests[1], "\r\nIdempotency-Key: task-1.call-7\r\n"));
+    assert_non_null(strstr(service.requests[1], "\r\nDragoman-Fence: 5000000000\r\n"));
+    service_close();
+}
+
 static void placeholders_are_encoded_and_not_sent_twice(void **state)
 {
     struct tool_test t;
@@ -266,7 +285,7 @@ static void http_settings_are_checked(void **state)
                   "/http/token_env", "NOT_SET_ANYWHERE");
 }
 
-DGM_TEST_MAIN(dgm_test(arguments_are_the_body),
+DGM_TEST_MAIN(dgm_test(arguments_are_the_body), dgm_test(the_fence_of_a_shared_store_is_a_header),
               dgm_test(placeholders_are_encoded_and_not_sent_twice),
               dgm_test(get_and_delete_have_a_query), dgm_test(credentials_are_sent_and_hidden),
               dgm_test(other_results_are_text_or_bytes), dgm_test(failures_are_sentences),

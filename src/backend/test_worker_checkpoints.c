@@ -8,6 +8,7 @@
 struct fake_store {
     dgm_agent_checkpoints base; /* first */
     char last[4000];            /* the last query or change, as text */
+    char fence[100];            /* of the last change, as text */
     dgm_bytes *large;           /* of the last put */
     const dgm_checkpoint *rows; /* the next answer */
     size_t n;
@@ -39,6 +40,9 @@ static void fake_change(const dgm_agent_checkpoints *base, const dgm_checkpoint_
              DGM_P(c->row.run), DGM_P(c->to), DGM_P(c->row.checkpoint.type),
              c->row.checkpoint.bytes ? c->row.checkpoint.bytes->n : 0, DGM_P(c->row.metadata.type),
              c->row.metadata.bytes ? c->row.metadata.bytes->n : 0);
+    snprintf(s->fence, sizeof s->fence, "%.*s/%.*s/%.*s %llu %d", DGM_P(c->fence.owner.tenant),
+             DGM_P(c->fence.owner.principal), DGM_P(c->fence.task_id),
+             (unsigned long long)c->fence.fence, c->fence.is_new);
     for (size_t i = 0; i < c->row.n_writes; i++) {
         const dgm_checkpoint_write *w = &c->row.writes[i];
         at = strlen(s->last);
@@ -111,7 +115,7 @@ static struct env setup(void)
 static void open_session(struct env *e)
 {
     e->session = dgm_worker_session_new(&e->store.base, &answers);
-    e->service.on_thread(e->session, dgm_worker_thread_hash(DGM_STR("t1")));
+    e->service.on_thread(e->session, dgm_worker_thread_hash(DGM_STR("t1")), NULL);
 }
 
 static void teardown(struct env *e)
@@ -194,6 +198,44 @@ static void requests_become_changes(void **state)
     check_call(&e, "checkpoint/prune", "{\"threads\":[\"t1\"],\"strategy\":\"delete\"}", "{}");
     assert_string_equal(e.store.last, "2 t= ns= id= p= r= to= c=:0 m=:0 <t1>");
     assert_false(call_text(&e, "checkpoint/unknown", DGM_STR("{}")));
+    teardown(&e);
+}
+
+static void put_in(struct env *e, const char *thread, const char *fence)
+{
+    char params[200];
+    snprintf(params, sizeof params, "{\"thread\":\"%s\",\"id\":\"i\",\"checkpoint\":[\"x\",\"\"]}",
+             thread);
+    check_call(e, "checkpoint/put", params, "{}");
+    assert_string_equal(e->store.fence, fence);
+}
+
+static void changes_have_the_fence_of_the_last_run(void **state)
+{
+    (void)state;
+    struct env e = setup();
+    dgm_run_input in = {.tenant = DGM_STR("acme"),
+                        .principal = DGM_STR("ann"),
+                        .task_id = DGM_STR("task-1"),
+                        .fence = 1};
+    dgm_run run = {.input = &in};
+    dgm_task task = {0};
+    uint64_t thread = dgm_worker_thread_hash(DGM_STR("t1"));
+    open_session(&e); /* without a fence: the store is not shared */
+    put_in(&e, "t1", "// 0 0");
+    dgm_fence fence = dgm_worker_fence_of(&run);
+    e.service.on_thread(e.session, thread, &fence);
+    put_in(&e, "t1", "acme/ann/task-1 1 1");
+    put_in(&e, "t1:sub", "acme/ann/task-1 1 1");
+    in.task = &task;
+    in.fence = 2;
+    fence = dgm_worker_fence_of(&run);
+    e.service.on_thread(e.session, thread, &fence);
+    put_in(&e, "t1", "acme/ann/task-1 2 0");
+    in.fence = 0;
+    fence = dgm_worker_fence_of(&run);
+    e.service.on_thread(e.session, thread, &fence);
+    put_in(&e, "t1", "// 0 0");
     teardown(&e);
 }
 
@@ -307,13 +349,13 @@ static void the_threads_that_were_named_last_may_be_used(void **state)
     struct env e = setup();
     open_session(&e);
     for (uint64_t i = 1; i < DGM_MAX_WORKER_THREADS; i++)
-        e.service.on_thread(e.session, i);
+        e.service.on_thread(e.session, i, NULL);
     check_call(&e, "checkpoint/get", "{\"thread\":\"t1\"}", "null");
-    e.service.on_thread(e.session, dgm_worker_thread_hash(DGM_STR("t1")));
-    e.service.on_thread(e.session, 1ull << 40);
+    e.service.on_thread(e.session, dgm_worker_thread_hash(DGM_STR("t1")), NULL);
+    e.service.on_thread(e.session, 1ull << 40, NULL);
     check_call(&e, "checkpoint/get", "{\"thread\":\"t1:x\"}", "null");
     for (uint64_t i = 1; i < DGM_MAX_WORKER_THREADS; i++)
-        e.service.on_thread(e.session, 1ull << 41 | i);
+        e.service.on_thread(e.session, 1ull << 41 | i, NULL);
     check_refused(&e, "checkpoint/get", "{\"thread\":\"t1\"}", "was not named");
     teardown(&e);
 }
@@ -498,8 +540,8 @@ static void pages_fit_their_line(void **state)
     teardown(&e);
 }
 
-DGM_TEST_MAIN(dgm_test(requests_become_changes), dgm_test(wrong_params_are_explained),
-              dgm_test(faults_of_the_store_are_answered),
+DGM_TEST_MAIN(dgm_test(requests_become_changes), dgm_test(changes_have_the_fence_of_the_last_run),
+              dgm_test(wrong_params_are_explained), dgm_test(faults_of_the_store_are_answered),
               dgm_test(a_session_ends_before_its_answer),
               dgm_test(the_threads_that_were_named_last_may_be_used), dgm_test(rows_are_answered),
               dgm_test(large_values_are_written_in_parts), dgm_test(a_blob_has_a_limit),

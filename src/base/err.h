@@ -50,6 +50,7 @@ struct dgm_err {
     char msg[400]; /* for people; programs must not parse it */
     size_t line;   /* in the input, 1-based; 0: unknown */
     size_t column; /* in bytes, 1-based */
+    int detail;    /* of the code, for callers in this process; 0: none. store/share.h has some */
 };
 
 typedef struct dgm_at {

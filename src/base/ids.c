@@ -117,3 +117,14 @@ dgm_str dgm_mint_id(dgm_mint *m, dgm_arena *a)
     *p = 0;
     return (dgm_str){text, 36};
 }
+
+int64_t dgm_random_id(void)
+{
+    uint64_t id = 0;
+    while (!id) {
+        if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
+            abort(); /* the kernel never fails for so few bytes */
+        id >>= 1;
+    }
+    return (int64_t)id;
+}

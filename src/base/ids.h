@@ -12,3 +12,5 @@
 /* 36 characters and a NUL. */
 void dgm_uuid7(char out[DGM_UUID_CHARS + 1]);
 dgm_str dgm_uuid7_in(dgm_arena *a);
+/* Random, from 1 to 2^63-1: an id that no process, and no copy of a database, has had before. */
+int64_t dgm_random_id(void);

@@ -15,6 +15,13 @@
 /* "record_bytes": one event of a stream, also the largest stored record (design, section 7). */
 #define DGM_MAX_RECORD_BYTES ((size_t)8 << 20)
 
+/* "task_bytes": a whole Task, which collects what came in many events. */
+#define DGM_MAX_TASK_BYTES DGM_MAX_OBJECT_BYTES
+
+/* "file_bytes": a file of an agent (turn.file, emit_file). Above 3 MiB the packages send it in several events, whose chunks are
+ * joined: the Task has it as base64, next to everything else. */
+#define DGM_MAX_FILE_BYTES ((size_t)20 << 20)
+
 /* "output_bytes": what one input object may become. Text at most doubles; a list of tiny chat messages
  * grows sixfold by the ids and metadata that A2A needs. */
 #define DGM_MAX_OUTPUT_BYTES ((size_t)128 << 20)
@@ -127,6 +134,14 @@
 #define DGM_MAX_STORE_QUEUE 20000
 #define DGM_MAX_STORE_QUEUE_BYTES ((size_t)256 << 20)
 
+/* A store that several servers share. "replica_name_bytes": a name of a server, for people. "commands": from one server to
+ * others, not answered yet; each is a request of a client. "command_bytes": one of them, a request with what belongs to it.
+ * "followed": tasks of a server that others read; one more is read without being woken. */
+#define DGM_MAX_REPLICA_NAME_BYTES 63
+#define DGM_MAX_COMMANDS 10000
+#define DGM_MAX_COMMAND_BYTES (DGM_MAX_OBJECT_BYTES + ((size_t)1 << 20))
+#define DGM_MAX_FOLLOWED 100000
+
 /* Message ids that the store knows without a read, as bits: six filters, each four times the one before,
  * take 22 million of them in 33 MiB. With more of them every message is looked for again. */
 #define DGM_MAX_KNOWN_FILTERS 6
@@ -138,7 +153,7 @@
 
 /* Likewise of notes: the oldest go. */
 #define DGM_MAX_MEMORY_NOTES 100000
-#define DGM_MAX_MEMORY_NOTE_BYTES ((size_t)64 << 20)
+#define DGM_MAX_MEMORY_NOTE_BYTES ((size_t)256 << 20)
 
 /* "checkpoint_bytes": one value of a checkpoint of a graph, or of a write. States with documents in them reach some MiB. */
 #define DGM_MAX_CHECKPOINT_BYTES ((size_t)64 << 20)
@@ -244,8 +259,19 @@
 /* "note_bytes": what is stored for a caller besides tasks: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
 
-/* "run_note_bytes": a text that an agent stores for later runs: the state of an agent loop has the whole conversation. */
-#define DGM_MAX_RUN_NOTE_BYTES ((size_t)16 << 20)
+/* "journal_bytes": the results of steps and the answers of one turn of a worker's function (journal/put). Above the second limit
+ * it travels in parts. */
+#define DGM_MAX_JOURNAL_BYTES ((size_t)64 << 20)
+#define DGM_JOURNAL_PART_BYTES ((size_t)1 << 20)
+
+/* "run_note_bytes": a text that an agent stores for later runs: the state of an agent loop has the whole conversation, that of a
+ * worker's function its journal behind a line of our own. */
+#define DGM_MAX_RUN_NOTE_BYTES (DGM_MAX_JOURNAL_BYTES + 4096)
+
+/* Of the Task in `currentTask` of a worker: files above the first size come without their bytes, a larger Task without its
+ * artifacts. */
+#define DGM_WORKER_TASK_FILE_BYTES ((size_t)64 << 10)
+#define DGM_WORKER_TASK_BYTES ((size_t)2 << 20)
 
 /* "graph_calls": calls of models in one run of a LangGraph graph whose text may still come. Graphs that fan out have some tens
  * of parallel branches. */
@@ -303,6 +329,15 @@
 
 /* "request_files": files that one request names by their id. Each is read with its task. */
 #define DGM_MAX_REQUEST_FILES 20
+
+/* The URL of a server that an operator looks at with the inspector. */
+#define DGM_MAX_REMOTE_URL_BYTES 4096
+
+/* Live tasks that one list for operators has. */
+#define DGM_MAX_LIVE_LISTED 1000
+
+/* Findings of lint that one answer of the inspector has; a page shows them beside events. */
+#define DGM_MAX_FINDINGS 1000
 
 /* MCP servers (src/mcp). "mcp_pages": of a list of tools; with "request_tools" and "mcp_list_bytes" the list ends even if
  * the server always returns another cursor. */

@@ -2,6 +2,9 @@
 #include "base/table.h"
 #include "support/check.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 struct thing {
     dgm_table_node node; /* first */
     uint64_t number;
@@ -50,5 +53,33 @@ static void the_hash_of_texts_depends_on_their_places(void **state)
                 dgm_hash_texts(1, (dgm_str[]){a, none}, 2));
 }
 
-DGM_TEST_MAIN(dgm_test(objects_are_found_until_they_are_removed),
+/* The hash that a process computes which has not hashed anything yet. */
+static uint64_t hash_of_a_process(void)
+{
+    int ends[2];
+    uint64_t hash = 0;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        hash = dgm_hash_texts(1, (dgm_str[]){DGM_STR("message-1")}, 1);
+        _exit(write(ends[1], &hash, sizeof hash) != sizeof hash);
+    }
+    assert_int_equal(read(ends[0], &hash, sizeof hash), sizeof hash);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(ends[0]);
+    close(ends[1]);
+    return hash;
+}
+
+/* Callers choose the ids that are hashed. If they could compute the hashes, they could put all ids into one slot. */
+static void hashes_differ_between_processes(void **state)
+{
+    (void)state;
+    assert_true(hash_of_a_process() != hash_of_a_process());
+}
+
+/* First: a test before it would set the secret that the processes inherit. */
+DGM_TEST_MAIN(dgm_test(hashes_differ_between_processes),
+              dgm_test(objects_are_found_until_they_are_removed),
               dgm_test(the_hash_of_texts_depends_on_their_places))

@@ -217,7 +217,7 @@ static struct from_file *file_of(dgm_records_to_events *f, dgm_str artifact_id)
         return x;
     x = dgm_new(f->arena, struct from_file);
     x->artifact_id = dgm_arena_dup(f->arena, artifact_id);
-    dgm_buf_init(&x->base64, DGM_MAX_RECORD_BYTES);
+    dgm_buf_init(&x->base64, DGM_MAX_FILE_BYTES / 3 * 4 + 4);
     x->next = f->files;
     return f->files = x;
 }

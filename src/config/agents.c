@@ -190,19 +190,25 @@ static void add_peers(dgm_arena *a, const dgm_config *c, dgm_agent_options *o)
     o->n_peers = c->agents.n;
 }
 
-dgm_agent_options dgm_agents_server_options(dgm_arena *a, const dgm_config *c)
+dgm_address_ranges dgm_agents_allowed_addresses(dgm_arena *a, const dgm_config *c)
 {
-    dgm_strs names = {dgm_new_n(a, dgm_str, c->secret_env.n + 1), c->secret_env.n};
     dgm_address_range *ranges = dgm_new_n(a, dgm_address_range, c->outbound_allow.n + 1);
     size_t n = 0;
-    for (size_t i = 0; i < names.n; i++)
-        names.at[i] = dgm_arena_dup(a, c->secret_env.at[i]);
     for (size_t i = 0; i < c->outbound_allow.n; i++) {
         if (c->outbound_allow.at[i].n &&
             !dgm_address_parse_range(c->outbound_allow.at[i], &ranges[n], NULL))
             n++; /* an invalid one was reported */
     }
-    dgm_agent_options o = {.secret_env = names, .outbound_allow = {ranges, n}};
+    return (dgm_address_ranges){ranges, n};
+}
+
+dgm_agent_options dgm_agents_server_options(dgm_arena *a, const dgm_config *c)
+{
+    dgm_strs names = {dgm_new_n(a, dgm_str, c->secret_env.n + 1), c->secret_env.n};
+    for (size_t i = 0; i < names.n; i++)
+        names.at[i] = dgm_arena_dup(a, c->secret_env.at[i]);
+    dgm_agent_options o = {.secret_env = names,
+                           .outbound_allow = dgm_agents_allowed_addresses(a, c)};
     add_peers(a, c, &o);
     dgm_agent_mcp *mcp = dgm_new_n(a, dgm_agent_mcp, c->mcp.n + 1);
     for (size_t i = 0; i < c->mcp.n; i++)

@@ -313,10 +313,12 @@ static bool has_str(const dgm_strs *strs, dgm_str s)
 static void collect_secret_env(loader *l)
 {
     dgm_config *c = l->config;
-    size_t n = c->tokens.n + c->mcp.n;
+    size_t n = c->tokens.n + c->mcp.n + 1;
     for (size_t i = 0; i < l->n_layers; i++)
         n += l->layers[i]->secret_env.n;
     c->secret_env.at = dgm_new_n(l->arena, dgm_str, n);
+    if (dgm_str_starts(c->store, DGM_STR("postgres:")))
+        c->secret_env.at[c->secret_env.n++] = DGM_STR("PGPASSWORD");
     for (size_t i = 0; i < c->tokens.n; i++)
         if (c->tokens.at[i].token_env.n)
             c->secret_env.at[c->secret_env.n++] = c->tokens.at[i].token_env;
@@ -631,6 +633,17 @@ static void place_store(loader *l)
         dgm_config_default_store(l->arena, l->source, folder, &l->config->store_is_state);
 }
 
+/* The file is printed by `serve --check`, the command line is visible to every user. */
+static void check_store(loader *l)
+{
+    if (dgm_str_starts(l->config->store, DGM_STR("postgres:")) &&
+        dgm_config_store_has_secret(l->config->store))
+        dgm_config_find(&l->findings, said(l, DGM_AT_LIT(NULL, "store")),
+                        DGM_STR("set PGPASSWORD, or write it to a PGPASSFILE or a service file"),
+                        "a password in the connection string of PostgreSQL: other users could "
+                        "read it");
+}
+
 /* ---- in the order of the file ------------------------------------------------------------------------------------ */
 
 static int by_place(const void *pa, const void *pb)
@@ -672,6 +685,7 @@ dgm_config *dgm_config_load(const dgm_config_source *s)
     if (is_whole(&l)) {
         const dgm_at *tls = DGM_AT_LIT(NULL, "tls");
         place_store(&l);
+        check_store(&l);
         check_tokens(&l);
         collect_secret_env(&l);
         check_listen(&l);

@@ -177,6 +177,9 @@ typedef enum dgm_agui_questions {
     DGM_QUESTIONS_INTERRUPT
 } dgm_agui_questions;
 
+/* How servers on one store hear of each other. */
+typedef enum dgm_config_wakeup { DGM_WAKEUP_NOTIFY, DGM_WAKEUP_POLL } dgm_config_wakeup;
+
 typedef struct dgm_config_limits {
     int64_t http_body_bytes;
     int64_t in_flight_bytes;
@@ -203,9 +206,12 @@ typedef struct dgm_config {
     dgm_str tls_cert, tls_key; /* both or neither; NUL-terminated */
     bool insecure;
     dgm_str public_url; /* what cards say; empty: made from the request's Host */
-    dgm_str store;      /* "memory:", "sqlite:PATH"; NUL-terminated */
+    dgm_str store;      /* "memory:", "sqlite:PATH", "postgres:CONNINFO"; NUL-terminated */
     int64_t loops;      /* 0: one per core */
     int64_t drain_s;
+    dgm_str replica_name; /* empty: of host and port */
+    int64_t replica_lease_s;
+    dgm_config_wakeup replica_wakeup;
     int64_t retention_hours;
     int64_t keep_tasks_days; /* 0: for ever */
     dgm_config_log_level log_level;
@@ -216,6 +222,7 @@ typedef struct dgm_config {
     dgm_strs tenants;        /* those that were named, here or by a token */
     dgm_config_tokens tokens;
     dgm_config_inspect inspect;
+    bool inspect_remote;
     dgm_config_limits limits;
     dgm_on_disconnect on_disconnect[DGM_N_FRONTENDS];
     int64_t disconnect_grace_s[DGM_N_FRONTENDS];

@@ -143,6 +143,7 @@ const dgm_config_profile_row *dgm_config_profile_find(dgm_str name);
 /* Names no tenant may have: they are paths. NULL after the last. */
 extern const char *const dgm_config_reserved_tenants[];
 bool dgm_config_is_reserved_tenant(dgm_str name);
+bool dgm_config_store_has_secret(dgm_str store);
 
 /* ---- reading by the table (config_read.c) ------------------------------------------------------------------ */
 

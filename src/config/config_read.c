@@ -217,6 +217,8 @@ static bool fill_text(filler *f, const dgm_config_row *row, yyjson_val *v, dgm_s
         dgm_str todo = dgm_arena_printf(f->arena, "write %s", row->format->want);
         if (row->flags & DGM_CONFIG_SECRET)
             return wrong(f, v, at, todo, "invalid secret");
+        if (row->format->is_store && dgm_config_store_has_secret(s))
+            return wrong(f, v, at, todo, "invalid store");
         if (reserved)
             return wrong(f, v, at, DGM_STR("choose another name"),
                          "invalid tenant: the name is one of the server's paths");

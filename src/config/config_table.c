@@ -136,8 +136,34 @@ static bool is_listen(dgm_str s)
 
 static bool is_store(dgm_str s)
 {
-    return dgm_str_is(s, "memory:") ||
+    return dgm_str_is(s, "memory:") || dgm_str_starts(s, DGM_STR("postgres:")) ||
            (dgm_str_starts(s, DGM_STR("sqlite:")) && is_path((dgm_str){s.p + 7, s.n - 7}));
+}
+
+/* A password in a connection string of PostgreSQL: `password=` or `sslpassword=`, or `user:password@` in a URL. libpq reads the
+ * string when the store is opened; this is so that no output of ours, of `serve --check` for instance, repeats it. */
+bool dgm_config_store_has_secret(dgm_str s)
+{
+    dgm_str word = DGM_STR("password");
+    size_t user = 0, colon = 0; /* where they are in a URL; 0: not yet */
+    for (size_t i = 0; i < s.n; i++) {
+        if (i + word.n <= s.n && dgm_str_eq_nocase((dgm_str){s.p + i, word.n}, word)) {
+            size_t end = i + word.n;
+            while (end < s.n && isspace((unsigned char)s.p[end]))
+                end++;
+            if (end < s.n && s.p[end] == '=')
+                return true;
+        }
+        if (i >= 2 && !user && s.p[i] == '/' && s.p[i - 1] == '/' && s.p[i - 2] == ':')
+            user = i + 1;
+        else if (user && (s.p[i] == '/' || s.p[i] == '?'))
+            user = s.n; /* the user and the hosts are before that */
+        else if (user && i > user && s.p[i] == ':' && !colon)
+            colon = i;
+        else if (user && user < s.n && colon && s.p[i] == '@')
+            return true;
+    }
+    return false;
 }
 
 static bool is_web(dgm_str s)
@@ -248,8 +274,8 @@ static const dgm_config_format listen_address = {
     " port alone is on 127.0.0.1",
     is_listen, write_out_listen, suggest_listen};
 static const dgm_config_format store_url = {
-    "^(memory:?|sqlite:.+|[^:]+[.](db|sqlite|sqlite3))$",
-    "memory: or sqlite:PATH; PATH alone if it ends in .db or .sqlite",
+    "^(memory:?|sqlite:.+|postgres:.*|[^:]+[.](db|sqlite|sqlite3))$",
+    "memory:, sqlite:PATH or postgres:CONNINFO; PATH alone if it ends in .db or .sqlite",
     is_store,
     write_out_store,
     suggest_store,
@@ -738,6 +764,22 @@ static const dgm_config_row openai_rows[] = {
 static const dgm_config_shape openai = {
     "OpenAI", "`openai`: details of Chat Completions and Responses.", openai_rows};
 
+static const dgm_config_row replica_rows[] = {
+    {"name", DGM_CONFIG_TEXT, AT(replica_name), .def = "\"\"",
+     .about = "the name of this server, for people. Default: the name of the host and the port"},
+    {"lease_s", DGM_CONFIG_INT, AT(replica_lease_s), .def = "10", .min = 1, .max = 3600,
+     .about = "a server that the database has not heard of for so many seconds is dead: the others"
+              " continue its tasks. It is extended three times in that time"},
+    {"wakeup", DGM_CONFIG_NAME, AT(replica_wakeup), .def = "\"notify\"",
+     .values = WORDS("notify", "poll"),
+     .about = "how servers hear of each other: by LISTEN and NOTIFY, or by reading the tables four"
+              " times per second, for poolers and databases that have no NOTIFY"},
+    {0},
+};
+static const dgm_config_shape replica = {
+    "Replica", "`replica`: one of several servers that use one PostgreSQL. Other stores ignore it.",
+    replica_rows};
+
 /* `a2a` and `agent_defaults` are before `agents`, which start with them. */
 static const dgm_config_row root_rows[] = {
     {"profile", DGM_CONFIG_TEXT, AT(profile), .def = "\"\"", .flags = LIVE,
@@ -760,6 +802,8 @@ static const dgm_config_row root_rows[] = {
     {"cors", DGM_CONFIG_OBJECT, 0, .of = &cors, .flags = LIVE, .about = "for browsers"},
     {"store", DGM_CONFIG_TEXT, AT(store), .def = "\"sqlite:dragoman.db\"", .format = &store_url,
      .about = "where tasks are stored. Without a file: see The database"},
+    {"replica", DGM_CONFIG_OBJECT, 0, .of = &replica,
+     .about = "one of several servers that use one PostgreSQL"},
     {"retention_hours", DGM_CONFIG_INT, AT(retention_hours), .def = "24", .min = 1, .max = 876000,
      .flags = LIVE,
      .about =
@@ -789,6 +833,9 @@ static const dgm_config_row root_rows[] = {
      .about = "callers that may read the stored records of a task, internal ones included: only"
               " operators, or also the owner of the task. `auto`: `owner` on loopback, else"
               " `operator`"},
+    {"inspect_remote", DGM_CONFIG_SWITCH, AT(inspect_remote), .def = "false", .flags = LIVE,
+     .about = "operators may let the inspector call A2A servers that they name. Their addresses"
+              " must be public, or in `outbound.allow`"},
     {"on_disconnect", DGM_CONFIG_OBJECT, 0, .of = &disconnect, .flags = LIVE,
      .about = "what happens to a run when its client disconnects"},
     {"disconnect_grace_s", DGM_CONFIG_OBJECT, 0, .of = &grace, .flags = LIVE,
@@ -853,7 +900,8 @@ const char *const dgm_config_reserved_tenants[] = {
     "v1",          "a2a",    "api",          "agents",         "ag-ui",
     "ai-sdk",      "simple", "healthz",      "readyz",         "metrics",
     "web",         "tasks",  "message:send", "message:stream", "extendedAgentCard",
-    ".well-known", NULL};
+    ".well-known", "debug",  "inspect",      "compare",        "operate",
+    "licenses",    NULL};
 
 bool dgm_config_is_reserved_tenant(dgm_str wanted)
 {

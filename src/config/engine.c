@@ -4,8 +4,11 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SUSPEND_S 10 /* agents that do not stop in time are stopped with their loop */
 
@@ -40,14 +43,30 @@ static dgm_code engine_make_core(dgm_engine *e, const dgm_config *c, const dgm_e
     return rc;
 }
 
+/* Of several servers: host and port, if it has no other name. */
+static dgm_code engine_open_store(dgm_engine *e, const dgm_config *c, dgm_err *err)
+{
+    char name[DGM_MAX_REPLICA_NAME_BYTES + 1];
+    char host[40] = "";
+    const char *port = c->listen.p ? strrchr(c->listen.p, ':') : NULL;
+    gethostname(host, sizeof host - 1);
+    bool has_port = port && port[strspn(port + 1, "0123456789") + 1] == 0;
+    snprintf(name, sizeof name, "%s%.8s", host, has_port ? port : "");
+    dgm_store_options options = {
+        .replica_name = c->replica_name.n ? c->replica_name : dgm_str_from(name),
+        .lease_ms = (uint32_t)(c->replica_lease_s * 1000),
+        .polls = c->replica_wakeup == DGM_WAKEUP_POLL,
+    };
+    return dgm_store_open_with(c->store.p, &options, &e->store, err);
+}
+
 dgm_code dgm_engine_open(dgm_engine *e, const dgm_config *c, const dgm_engine_observer *observer,
                          dgm_err *err)
 {
     dgm_code rc;
     e->agents = dgm_agents_new(observer->on_mcp_log, observer->user);
     dgm_agents_set_log(e->agents, observer->on_agent_log, observer->user);
-    if ((rc = dgm_config_make_state_folder(c, err)) ||
-        (rc = dgm_store_open(c->store.p, &e->store, err)))
+    if ((rc = dgm_config_make_state_folder(c, err)) || (rc = engine_open_store(e, c, err)))
         return rc;
     dgm_agents_set_store(e->agents, e->store);
     if ((rc = dgm_loops_new((size_t)c->loops, &e->loops, err)) ||

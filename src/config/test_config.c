@@ -576,11 +576,42 @@ static void the_open_network_wants_tokens(void **state)
         "dragoman.yaml:1:9: warning: tokens are sent to 0.0.0.0:80 without encryption, at /listen");
 }
 
+static void a_password_of_the_database_is_refused_and_not_repeated(void **state)
+{
+    static const char *const bad[] = {
+        "postgres:host=h password=s3cret", "postgres:host=h PassWord = s3cret",
+        "postgres:sslpassword=s3cret",     "postgres:postgresql://u:s3cret@h/d",
+        "postgres:postgres://u:s3cret@h",  "postgres:postgresql://u@h/d?password=s3cret",
+        "postgresql://u:s3cret@h/d",       "mysql:password=s3cret"};
+    static const char *const good[] = {"postgres:",
+                                       "postgres:host=h user=password",
+                                       "postgres:passfile=/run/password",
+                                       "postgres:postgresql://u@h:5432/d",
+                                       "postgres:postgresql://h:5432/d?user=a@b",
+                                       "postgres:postgresql://[::1]:5432,h:1/d"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        dgm_auto(dgm_config_free) dgm_config *c =
+            dgm_config_load(&(dgm_config_source){.store = bad[i], .env = no_env});
+        assert_int_equal(c->n_errors, 1);
+        check_str(c->findings[0].pointer, "/store");
+        assert_null(strstr(c->findings[0].what.p, "s3cret"));
+        assert_null(strstr(c->findings[0].todo.p, "s3cret"));
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        dgm_auto(dgm_config_free) dgm_config *c =
+            dgm_config_load(&(dgm_config_source){.store = good[i], .env = no_env});
+        assert_int_equal(c->n_errors, 0);
+        check_str(c->store, good[i]);
+        check_str(c->secret_env.at[0], "PGPASSWORD");
+    }
+}
+
 static void bad_options_name_the_option(void **state)
 {
     (void)state;
     finds(dgm_config_load(&(dgm_config_source){.listen = "84.84",
-                                               .store = "postgres:x",
+                                               .store = "mysql:x",
                                                .agent = "demmo",
                                                .profile = "tkc",
                                                .env = no_env}),
@@ -588,7 +619,8 @@ static void bad_options_name_the_option(void **state)
           "llm ",
           "--listen: invalid listen \"84.84\", at /listen: write an address and a port",
           "--profile: unknown profile, at /profile: did you mean \"tck\"?",
-          "--store: invalid store \"postgres:x\", at /store: write memory: or sqlite:PATH");
+          "--store: invalid store \"mysql:x\", at /store: write memory:, sqlite:PATH or "
+          "postgres:CONNINFO");
     finds(dgm_config_load(&(dgm_config_source){.listen = "\xff", .env = no_env}),
           "--listen: this is not text");
     finds(dgm_config_load(&(dgm_config_source){.file = "/nonexistent/x.yaml", .env = no_env}),
@@ -717,5 +749,6 @@ DGM_TEST_MAIN(
     dgm_test(json_has_variables_too), dgm_test(a_bomb_of_aliases_does_not_go_off),
     dgm_test(one_past_every_limit), dgm_test(a_variable_has_a_limit),
     dgm_test(the_open_network_wants_tokens), dgm_test(bad_options_name_the_option),
+    dgm_test(a_password_of_the_database_is_refused_and_not_repeated),
     dgm_test(a_type_is_asked_about_its_settings), dgm_test(secrets_are_not_printed),
     dgm_test(a_reload_knows_what_it_can_do), dgm_test(what_check_prints_reads_back_the_same))

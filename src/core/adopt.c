@@ -1,6 +1,8 @@
 /*
  * core/adopt.c - a message without a taskId, to an agent that has one thread per context: is a question open there?
  *
+ * First: is its id that of a message of the agent? The thread would replace that one, so it is refused.
+ *
  * A new task would start the thread again and discard the question. If exactly one task of the context waits for an answer, the
  * message is the answer. Otherwise it starts a new task, as for every agent.
  */
@@ -29,6 +31,23 @@ static void adopt_finish(struct adopting *x)
 }
 
 static void adopt_ask(struct adopting *x, dgm_task_state state);
+
+static void adopt_on_agent_message(dgm_code code, const dgm_task_row *row, const dgm_err *err,
+                                   void *arg)
+{
+    struct adopting *x = arg;
+    struct shard *s = x->shard;
+    struct call *c = x->call;
+    (void)err;
+    if (!code && row) {
+        dgm_arena_free(x->arena); /* x lives in it */
+        dgm_resend_refuse(s, c, row->id);
+    } else if (s->core->stopping || dgm_message_has_transcript(c->send.message)) {
+        adopt_finish(x);
+    } else {
+        adopt_ask(x, DGM_STATE_INPUT_REQUIRED);
+    }
+}
 
 static void adopt_on_rows(dgm_code code, const dgm_task_row *rows, size_t n, bool more,
                           size_t total, const dgm_err *err, void *arg)
@@ -59,13 +78,14 @@ static void adopt_ask(struct adopting *x, dgm_task_state state)
 
 void dgm_core_adopt_or_start(struct shard *s, struct call *c)
 {
-    if (!c->agent->backend->has_threads || !c->send.asked_context.n || s->core->stopping ||
-        dgm_message_has_transcript(c->send.message)) {
+    if (!c->agent->backend->has_threads || !c->send.asked_context.n || s->core->stopping) {
         dgm_core_run_start(s, c, NULL, NULL);
         return;
     }
     dgm_arena *a = dgm_arena_new();
     struct adopting *x = dgm_new(a, struct adopting);
     *x = (struct adopting){.shard = s, .call = c, .arena = a};
-    adopt_ask(x, DGM_STATE_INPUT_REQUIRED);
+    dgm_store_find_call(s->core->o.store, c->owner, c->agent->id,
+                        dgm_core_agent_message_key(a, c->send.asked_context, c->send.message_id),
+                        adopt_on_agent_message, x);
 }

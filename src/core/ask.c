@@ -10,7 +10,7 @@ static void live_handle_get(struct live *l, struct call *c)
     else
         dgm_call_refuse_with(
             c, DGM_TOO_LARGE,
-            "the task is larger than the limit record_bytes (8 MiB): subscribe to it "
+            "the task is larger than the limit task_bytes (32 MiB): subscribe to it "
             "with Last-Event-ID 0 to read its events one by one");
 }
 
@@ -88,7 +88,8 @@ static void on_wait_over(void *arg)
     end_wait(w);
 }
 
-static void wait_then(struct live *l, uint64_t ms, void (*fn)(struct wait *, struct live *))
+static void wait_then(struct live *l, uint32_t turn, uint64_t ms,
+                      void (*fn)(struct wait *, struct live *))
 {
     dgm_arena *a = dgm_arena_new();
     struct wait *w = dgm_new(a, struct wait);
@@ -97,7 +98,7 @@ static void wait_then(struct live *l, uint64_t ms, void (*fn)(struct wait *, str
     w->owner = (dgm_owner){dgm_arena_dup(a, dgm_live_owner(l).tenant),
                            dgm_arena_dup(a, dgm_live_owner(l).principal)};
     w->id = dgm_arena_dup(a, l->id);
-    w->turn = l->turns.last.turn;
+    w->turn = turn;
     w->fn = fn;
     dgm_timer_init(l->shard->loop, &w->timer, on_wait_over, w);
     dgm_timer_start(&w->timer, ms);
@@ -134,19 +135,21 @@ static void live_handle_cancel(struct live *l, struct call *c)
         return;
     }
     if (dgm_state_is_terminal(l->task_state)) {
-        dgm_call_refuse_with(c, DGM_TASK_NOT_CANCELABLE, "the task has ended");
+        dgm_live_refuse_ended(l, c, "the task has ended");
         return;
     }
     if (l->state == LIVE_BROKEN) {
         dgm_call_refuse(c, l->rare->store_fault);
         return;
     }
+    if (l->share && !dgm_share_may_write(l, c))
+        return;
     c->next = l->rare->canceling;
     dgm_live_rare(l)->canceling = c;
     dgm_core_cancel_waiting_children(l);
     if (l->run) {
         if (!c->next)
-            wait_then(l, DGM_CANCEL_WAIT_MS, cancel_timed_out);
+            wait_then(l, l->turns.last.turn, DGM_CANCEL_WAIT_MS, cancel_timed_out);
         live_cancel_run(l);
     } else if (dgm_live_end_task(l, DGM_STATE_CANCELED, NULL, &err)) {
         dgm_live_rare(l)->canceling = c->next;
@@ -156,30 +159,49 @@ static void live_handle_cancel(struct live *l, struct call *c)
 
 /* ---- the caller has disconnected --------------------------------------------------------------------------------- */
 
+/* So soon this server knows of another one that starts to follow the task, also if wake-ups are polled. */
+#define FOLLOWED_MS (4 * DGM_FOLLOW_POLL_MS)
+
 static void cancel_without_readers(struct wait *w, struct live *l)
 {
-    if (dgm_live_turn_runs(l, w->turn) && !dgm_log_n_readers(l->log))
+    if (!l->run || !dgm_live_turn_runs(l, w->turn) || dgm_log_n_readers(l->log))
+        return;
+    if (l->share && dgm_store_is_followed(l->shard->core->o.store, dgm_live_owner(l), l->id))
+        wait_then(l, w->turn, DGM_FOLLOW_MS / 4,
+                  cancel_without_readers); /* by readers elsewhere, or it was */
+    else
         live_cancel_run(l);
 }
 
 static void live_handle_disconnect(struct live *l, struct call *c)
 {
+    if (l->share && !dgm_live_is_ours(l)) {
+        dgm_forward(l, c);
+        return;
+    }
+    uint64_t ms = l->share && c->grace_ms < FOLLOWED_MS ? FOLLOWED_MS : c->grace_ms;
     if (l->state == LIVE_READY && dgm_live_turn_runs(l, c->turn.number))
-        wait_then(l, c->grace_ms, cancel_without_readers);
+        wait_then(l, l->turns.last.turn, ms, cancel_without_readers);
     dgm_call_answer(c);
 }
 
 /* ---- after a crash ------------------------------------------------------------------------------------------------ */
 
+dgm_code dgm_live_settle(struct live *l, dgm_err *err)
+{
+    bool unfinished =
+        !l->run && l->state == LIVE_READY && !dgm_live_rests(l) && dgm_live_is_ours(l);
+    bool is_resumed = unfinished && dgm_backend_resumes(l->agent->backend, l->agent->agent) &&
+                      dgm_core_run_resume(l);
+    return unfinished && !is_resumed
+               ? dgm_live_end_task(l, DGM_STATE_FAILED, DGM_SERVER_STOPPED, err)
+               : DGM_OK;
+}
+
 static void live_handle_settle(struct live *l, struct call *c)
 {
     dgm_err err = {0};
-    bool unfinished = !l->run && l->state == LIVE_READY && !dgm_state_is_terminal(l->task_state) &&
-                      !dgm_state_is_interrupted(l->task_state);
-    bool is_resumed = unfinished && dgm_backend_resumes(l->agent->backend, l->agent->agent) &&
-                      dgm_core_run_resume(l);
-    if (unfinished && !is_resumed &&
-        dgm_live_end_task(l, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err))
+    if (dgm_live_settle(l, &err))
         dgm_call_refuse(c, &err);
     else
         dgm_live_answer_when_published(l, c, l->log->last);
@@ -187,11 +209,18 @@ static void live_handle_settle(struct live *l, struct call *c)
 
 void dgm_live_handle(struct live *l, struct call *c)
 {
+    dgm_err err = {0};
     l->held++;
     if (c->agent && dgm_str_eq(c->agent->id, l->agent->id))
         l->agent = c->agent;                /* the newest: a reload may have replaced it */
     if (c->agent && c->agent != l->agent) { /* at another agent's address there is no such task */
         dgm_call_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
+    } else if (l->share && l->share->fold_is_stale && l->state == LIVE_READY) {
+        dgm_follow_then_handle(l, c); /* the lease was lost while it waited for the store */
+    } else if (c->forward && dgm_forward_finish(l, c)) {
+        /* another server has handled it */
+    } else if (l->share && dgm_follow_fold(l, UINT64_MAX, &err)) {
+        dgm_call_refuse(c, &err);
     } else {
         switch (c->kind) {
         case CALL_SEND: dgm_send_to_task(l, c); break;

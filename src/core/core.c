@@ -31,6 +31,7 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
     for (size_t i = 0; i < o->n_agents; i++)
         core->agents[i] = &core->first_agents[i];
     core->n_agents = o->n_agents;
+    core->is_shared = dgm_store_is_shared(o->store);
     core->n_shards = o->loops->n;
     core->shards = dgm_xcalloc(core->n_shards, sizeof *core->shards);
     for (size_t i = 0; i < core->n_shards; i++) {
@@ -78,6 +79,8 @@ dgm_code dgm_core_set_agent(dgm_core *core, const dgm_core_agent *agent, dgm_err
     core->agents[i] = agent;
     if (i == n)
         core->n_agents = n + 1; /* after the slot: loops read it in this order */
+    if (i == n && core->is_shared)
+        dgm_share_set_agents(core);
     return DGM_OK;
 }
 
@@ -121,7 +124,12 @@ dgm_core_stats dgm_core_stats_of(dgm_core *core)
                             .records = core->records,
                             .warnings = core->warnings,
                             .live = core->live,
-                            .running = core->running};
+                            .running = core->running,
+                            .taken_over = core->taken_over,
+                            .lost = core->lost,
+                            .forwarded = core->forwarded,
+                            .followed = core->followed,
+                            .lag = core->lag};
 }
 
 /* ---- answers --------------------------------------------------------------------------------------------------- */
@@ -176,6 +184,18 @@ void dgm_call_answer(struct call *c)
     if (c->kind == CALL_SEND && c->send.deadline)
         dgm_deadline_stop(c);
     dgm_loop_post(c->home, call_deliver, c);
+}
+
+void dgm_call_reset(struct call *c)
+{
+    dgm_record_unref(dgm_take(c->snapshot));
+    dgm_log_unref(dgm_take(c->log));
+    c->after = 0;
+    c->code = DGM_OK;
+    c->err = NULL;
+    if (c->kind == CALL_SEND)
+        c->turn.number = 0;
+    c->turn.first_seq = c->turn.last_seq = 0;
 }
 
 void dgm_call_refuse_all(struct call **list, const dgm_err *err)
@@ -251,6 +271,13 @@ const dgm_core_agent *dgm_core_find_agent(dgm_core *core, dgm_str id)
             return agent;
     }
     return NULL;
+}
+
+dgm_str dgm_core_describe_agent(dgm_core *core, dgm_str id, dgm_arena *a)
+{
+    const dgm_core_agent *agent = dgm_core_find_agent(core, id);
+    bool can = agent && agent->backend->describe;
+    return can ? agent->backend->describe(agent->agent, a) : (dgm_str){0};
 }
 
 const dgm_core_agent *dgm_core_find_agent_or_default(dgm_core *core, dgm_str id)
@@ -391,10 +418,12 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
     return DGM_OK;
 }
 
-uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg)
+static uint64_t core_send(dgm_core *core, const dgm_send *send, bool is_forwarded,
+                          dgm_str forward_id, dgm_on_sent on_sent, void *arg)
 {
     struct call *c = dgm_call_new(core, CALL_SEND, send->owner);
     dgm_err err = {0};
+    c->is_forwarded = is_forwarded;
     c->on.sent = on_sent;
     c->arg = arg;
     uint64_t n = atomic_fetch_add_explicit(&core->sends, 1, memory_order_relaxed);
@@ -405,6 +434,10 @@ uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent
     if (call_copy_send(c, send, &err)) {
         dgm_call_refuse(c, &err);
         return 0;
+    }
+    if (forward_id.n) {
+        c->send.message_id = dgm_arena_dup(c->arena, forward_id);
+        c->send.dedupes = c->send.has_forward_id = true;
     }
     if (c->task_id.n) {
         dgm_call_post_to_task(c);
@@ -417,4 +450,15 @@ uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent
     uint64_t number = c->send.number = (n + 1) * DGM_MAX_LOOPS + (uint64_t)(s - core->shards);
     dgm_loop_post(s->loop, call_handle_send, c);
     return number;
+}
+
+uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg)
+{
+    return core_send(core, send, false, (dgm_str){0}, on_sent, arg);
+}
+
+void dgm_core_send_forwarded(dgm_core *core, const dgm_send *send, dgm_str forward_id,
+                             dgm_on_sent on_sent, void *arg)
+{
+    core_send(core, send, true, forward_id, on_sent, arg);
 }

@@ -147,6 +147,9 @@ void dgm_core_caller_left(dgm_core *core, uint64_t sent);
 
 /* ---- looking ----------------------------------------------------------------------------------------------- */
 
+/* dgm_backend.describe of this agent; absent: it has none. From any thread. */
+dgm_str dgm_core_describe_agent(dgm_core *core, dgm_str id, dgm_arena *a);
+
 /* The task as it is: a `task` record whose seq is that of the last record folded in. */
 typedef void (*dgm_on_task)(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg);
 void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
@@ -184,6 +187,39 @@ void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
  * has ended. */
 void dgm_core_read_log(dgm_core *core, dgm_owner owner, dgm_str task_id, uint64_t cursor,
                        dgm_on_subscribed on_subscribed, void *arg);
+
+/* A turn of a task. Texts live until the callback returns. */
+typedef struct dgm_task_turn {
+    uint32_t turn;
+    uint64_t first_seq, last_seq; /* last 0: it runs. last < first: its records were trimmed */
+    dgm_str protocol, caller_id, request; /* see dgm_send */
+} dgm_task_turn;
+
+/* A task with its log and its turns, for readers that show them: as dgm_core_read_log has it, for the cursor 0. */
+typedef struct dgm_task_log {
+    dgm_log *log;
+    uint64_t after;
+    dgm_record *snapshot; /* NULL: the log is there from its first record on */
+    dgm_str agent, context_id;
+    dgm_task_state state;
+    const dgm_task_turn *turns; /* in order */
+    size_t n_turns;
+} dgm_task_log;
+typedef void (*dgm_on_task_log)(dgm_code code, const dgm_task_log *task, const dgm_err *err,
+                                void *arg);
+void dgm_core_read_task(dgm_core *core, dgm_owner owner, dgm_str task_id,
+                        dgm_on_task_log on_task_log, void *arg);
+
+/* Tasks in memory, of all owners, for operators: at most `max`. Texts live until the callback returns. */
+typedef struct dgm_live_task {
+    dgm_owner owner;
+    dgm_str id, context_id, agent;
+    dgm_task_state state;
+    bool runs; /* its agent works */
+    int64_t created_ms, status_ms;
+} dgm_live_task;
+typedef void (*dgm_on_live_tasks)(const dgm_live_task *tasks, size_t n, bool more, void *arg);
+void dgm_core_list_live(dgm_core *core, size_t max, dgm_on_live_tasks on_tasks, void *arg);
 
 /* ---- turns, by their callers' names ---------------------------------------------------------------------- */
 
@@ -236,6 +272,12 @@ typedef struct dgm_core_stats {
     uint64_t sends, resends, runs, messages, tasks, records, warnings;
     uint64_t live;    /* tasks in memory */
     uint64_t running; /* executions of agents */
+    /* Of a store that several servers share: */
+    uint64_t taken_over; /* tasks of servers that are dead or have released them */
+    uint64_t lost;       /* leases that another server has acquired while this one had the task */
+    uint64_t forwarded;  /* calls that were sent to the owner of a task */
+    uint64_t followed;   /* tasks whose logs are read from the store for readers here */
+    uint64_t lag;        /* records that the last read of each of these logs has found */
 } dgm_core_stats;
 dgm_core_stats dgm_core_stats_of(dgm_core *core);
 

@@ -6,6 +6,7 @@
  *   load.c        from the store: a task, and older records of a task in memory
  *   ask.c         calls that a task handles: get, subscribe, cancel, settle, disconnected
  *   find.c        other names of a task: turns, calls; finding it by them
+ *   read_task.c   a task with its log and its turns, for the inspector
  *   notes.c       notes without a task, and Message answers that are stored as turns
  *   send.c        a message comes in: may it be accepted, where does it go, when is its caller answered
  *   adopt.c       a message without a taskId that answers the only open question of its context
@@ -17,6 +18,12 @@
  *   invoke.c      other agents of this server that its agent invokes
  *   list.c        pages of tasks
  *   server_life.c recovery, retention, drain
+ *
+ * and of a store that several servers share (store/share.h):
+ *
+ *   share.c       who may write a task: leases that are acquired, given back and lost; calls from the store
+ *   follow.c      a task of another server in memory: its log grows by reading the store
+ *   forward.c     calls to a task of another server as commands, and their answers
  */
 #pragma once
 
@@ -27,7 +34,7 @@
 #include "model/fold.h"
 #include "model/guard.h"
 #include "model/stamp.h"
-#include "store/store.h"
+#include "store/share.h"
 
 #include <stdatomic.h>
 
@@ -35,6 +42,7 @@ struct live;
 struct run;
 struct inflight;
 struct call;
+struct live_share;
 
 /* Copies s to *at, which moves behind it. */
 dgm_str dgm_core_copy_text(char **at, dgm_str s);
@@ -42,6 +50,17 @@ dgm_str dgm_core_copy_text(char **at, dgm_str s);
 /* ---- the core ----------------------------------------------------------------------------------------------- */
 
 #define N_RULES 12 /* of model/rules.h */
+
+/* Tasks of other servers that are read here: follow.c. */
+struct share_loop {
+    struct live_share *followed;
+    size_t n_followed;
+    dgm_timer timer;
+    uint64_t due_at; /* when it fires, in the time of the loop; 0: it does not run */
+    dgm_loop_stop stop;
+    bool is_open;                    /* the timer */
+    size_t verify_slot, n_verifying; /* share_verify_some */
+};
 
 /* What one loop owns. */
 struct shard {
@@ -63,6 +82,7 @@ struct shard {
     size_t sweep;                 /* the slot of lives that was looked at last */
     dgm_core_limits limits;
     bool is_draining, drained; /* it knows; it has reported that it is done: server_life.c */
+    struct share_loop share;
 };
 
 struct retention;  /* server_life.c */
@@ -78,10 +98,19 @@ struct dgm_core {
     struct shard *shards;
     _Atomic bool draining; /* nothing new is taken */
     _Atomic bool stopping; /* the store is not asked any more */
+    bool is_shared;        /* other servers use the store, too */
+    _Atomic bool is_woken; /* the store reports that logs of other servers have grown */
+    _Atomic uint64_t taken_over, forwarded, lost;
+    _Atomic uint64_t followed,
+        lag; /* of the tasks in the lists of follow.c; lag: see dgm_core_stats */
     _Atomic uint64_t sends, resends, runs, messages, tasks, records, warnings, live, running;
     _Atomic uint64_t broken[N_RULES];
     _Atomic int64_t retention_ms, keep_tasks_ms;
     struct retention *retention;
+    /* share.c, on the loop of the recovery */
+    struct recovery *recovering; /* it waits for the first search for tasks of dead servers */
+    size_t n_settling;           /* of those that were found */
+    bool is_searched;
     /* drain.c */
     dgm_loop_fn on_drained;
     void *drained_arg;
@@ -131,9 +160,11 @@ struct call_send {
     struct inflight *waits_for; /* it is a copy of that message, which is not decided yet */
     struct live *queue;  /* it waits for this task's run to end, or is a copy of one that does */
     struct live *live;   /* while the store is asked about it */
+    uint32_t epoch;      /* of live->share, when it was asked */
     struct call *copies; /* of one that waits for a run to end */
     dgm_str content;     /* once it was needed: dgm_call_content */
     bool dedupes;        /* a message like it is searched for, and it is found by its id later */
+    bool has_forward_id; /* message_id is not the message's: see forward.c */
     bool keep_turn;      /* see dgm_send */
     bool joins_run;      /* likewise */
     bool is_late;        /* answer_ms are over */
@@ -162,6 +193,8 @@ struct call {
     dgm_log *log;
     uint64_t after;
     struct call_turn turn;
+    struct forward *forward; /* it was sent to another server: forward.c */
+    bool is_forwarded;       /* another server has sent it */
     union {
         dgm_on_sent sent;
         dgm_on_task task;
@@ -180,6 +213,9 @@ const dgm_core_agent *dgm_core_find_agent(dgm_core *core, dgm_str id); /* NULL: 
 const dgm_core_agent *dgm_core_find_agent_or_default(dgm_core *core,
                                                      dgm_str id); /* empty: the default */
 struct call *dgm_call_new(dgm_core *core, enum call_kind kind, dgm_owner owner); /* of this loop */
+/* dgm_core_send of a message that another server sends. forward_id: see forward.c; may be empty. */
+void dgm_core_send_forwarded(dgm_core *core, const dgm_send *send, dgm_str forward_id,
+                             dgm_on_sent on_sent, void *arg);
 void dgm_call_post_to_task(struct call *c); /* to the loop that owns it, by its task_id */
 /* Ends a task without a run as failed, unless it has ended or waits for input. */
 void dgm_core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task,
@@ -206,7 +242,8 @@ struct turn_at { /* where a turn begins */
     bool is_joined; /* its message was accepted by the run of the turn before, which goes on */
 };
 
-struct open_calls { /* that a task asks its caller to make, until they are written */
+struct
+    open_calls { /* that a task asks its caller to make, and ids of its messages, until they are written */
     dgm_arena *arena;
     dgm_strs ids;
 };
@@ -259,6 +296,7 @@ struct live {
     struct call **waiting_end;
     struct inflight *inflights; /* its messages that are not stored yet */
     struct live_write write;
+    struct live_share *share;     /* NULL: the store is not shared */
     const struct live_rare *rare; /* to read; never NULL. dgm_live_rare() to write */
     enum live_state state : 8;
     dgm_task_state task_state : 8;
@@ -273,6 +311,11 @@ static inline dgm_owner dgm_live_owner(const struct live *l)
     return (dgm_owner){{l->texts, l->tenant_n}, {l->texts + l->tenant_n, l->principal_n}};
 }
 
+static inline bool dgm_live_rests(const struct live *l)
+{
+    return dgm_state_is_terminal(l->task_state) || dgm_state_is_interrupted(l->task_state);
+}
+
 extern const dgm_machine dgm_live_machine, dgm_live_task_machine;
 struct live_rare *dgm_live_rare(struct live *l);
 void dgm_live_set_state(struct live *l, enum live_state to); /* the only writer of l->state */
@@ -283,10 +326,22 @@ struct live *dgm_live_find(struct shard *s, dgm_owner owner, dgm_str id);
 struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room);
 /* Once: sets its context and makes its log and fold. Its agent is set. */
 void dgm_live_open(struct live *l, dgm_str context_id, uint64_t first_seq);
+void dgm_live_reset_fold(struct live *l); /* a new one, empty */
 void dgm_live_free(struct live *l);
+/* The store has failed, or does not have it any more: every call is refused, and nothing is written. */
+void dgm_live_break(struct live *l, const dgm_err *err);
 /* Finds it or starts loading it; the call comes back through dgm_live_handle when it is there. */
 void dgm_live_load_and_handle(struct shard *s, struct call *c);
 void dgm_live_handle(struct live *l, struct call *c); /* is ready: do it */
+/* Of lists that were put together newest first: all of them, the oldest first. */
+void dgm_live_handle_all(struct live *l, struct call **list);
+/* From the store into the fold. */
+dgm_code dgm_live_fold_record(struct live *l, const dgm_record *record, dgm_err *err);
+dgm_code dgm_live_fold_row(struct live *l, const dgm_task_row *row, dgm_err *err);
+/* The turns that are kept, as the store has them. */
+void dgm_live_set_turns(struct live *l, const dgm_turn_row *turns, size_t n);
+/* Nothing runs: resumes it or ends it as failed, if it is unfinished. */
+dgm_code dgm_live_settle(struct live *l, dgm_err *err);
 
 /* Has the log what a reader from seq on needs? true: the store is asked for it, and the call comes back
  * through dgm_live_handle. false: it is here, or nowhere. */
@@ -303,6 +358,8 @@ dgm_code dgm_live_end_task(struct live *l, dgm_task_state state, const char *err
 dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err);
 /* Its last record begins a turn. */
 void dgm_live_add_turn(struct live *l, const struct call *c);
+/* Where the last turn begins: one more that is kept. */
+void dgm_live_push_turn(struct live *l);
 /* Copies the texts of its last turn. */
 void dgm_live_set_turn_texts(struct live *l, const dgm_turn_row *turn);
 const struct turn_at *dgm_live_find_turn(const struct live *l,
@@ -313,15 +370,100 @@ uint32_t
 dgm_live_n_joined(const struct live *l); /* turns at the end that the last run has accepted */
 /* The calls that a message asks for are written with it. NULL is fine. */
 void dgm_live_add_open_calls(struct live *l, const dgm_message *m);
+/* Of agents that have threads: as what dgm_store_find_call finds the task of an agent's message. */
+void dgm_live_add_agent_message(struct live *l, const dgm_event *event);
+dgm_str dgm_core_agent_message_key(dgm_arena *a, dgm_str context_id, dgm_str message_id);
 void dgm_live_clear_names(struct live *l); /* the message id and the calls that are to be written */
 /* Writes the records of a struct live to the store. Frees it if the store has failed and nothing needs it. */
 void dgm_live_flush(void *arg);
 void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq);
+/* A cancel of a task that has ended, when its end is stored: the store may refuse it. */
+void dgm_live_refuse_ended(struct live *l, struct call *c, const char *msg);
 dgm_record *dgm_live_snapshot(struct live *l); /* a reference of the caller's */
 void dgm_live_run_ended(struct live *l);
 void dgm_live_free_if_idle(struct live *l); /* if nothing runs, waits or reads */
 void dgm_live_drop(struct live *l);         /* the process ends */
 void dgm_live_end_turn(struct live *l);     /* nothing runs: write the folded task */
+
+/* ---- several servers ------------------------------------------------------------------------------------------ */
+
+/* What is read from the store, of a task that this server does not own. */
+enum live_reading { READ_NOTHING, READ_ROW, READ_RECORDS, READ_TURNS };
+
+/* Of a task in a store that is shared. A task is ours (lease.holder), or its log grows by reading the store. */
+struct live_share {
+    struct live *live;
+    struct live_share *next, **prev; /* in followed of its loop; prev NULL: it is not */
+    dgm_lease lease;                 /* as far as it is known */
+    dgm_lease row_lease; /* of the row; it is `lease` when what belongs to the row was read */
+    uint64_t folded_to;  /* ours: not used, the fold has all records */
+    uint64_t row_last;   /* last_seq of the row that was read last */
+    dgm_task_state row_state;
+    struct call *waiting;       /* for the next read of the row; newest first, as the others */
+    struct call *served;        /* for the one that is being made */
+    struct call *delayed;       /* are tried again when the timer fires */
+    uint64_t poll_at, poll_ms;  /* when the store is read next, and how long after that */
+    uint64_t lag;               /* records that its last read has found; 0 if it is in no list */
+    uint64_t release_at;        /* a release has failed: not before */
+    uint64_t follow_at, row_at; /* when to ask for wake-ups again; when to read the row again */
+    uint32_t epoch;             /* appends of an older one were refused with others */
+    enum live_reading reading : 8;
+    bool wants_row, wants_lease, wants_records; /* to be read next */
+    bool is_row_read;                           /* what is being read began with the row */
+    bool was_woken;                             /* the store reported that the log has grown */
+    bool is_releasing,
+        is_continuing; /* the store has not answered; a turn follows the one that is written */
+    bool fold_is_stale, turns_are_stale;
+    bool
+        releases_first; /* an append has failed, and may be stored later: the fence has to change */
+    bool
+        is_unsure; /* the lease was lost, or may be ours: the row has to be read. task_state may be wrong */
+};
+
+void dgm_share_open(struct live *l);
+void dgm_share_done(struct live *l);
+void dgm_share_own_new(struct live *l);
+/* It is ours, but this server may have been declared dead since: the call is handled when the store was asked. */
+bool dgm_share_is_doubtful(const struct live *l);
+void dgm_share_verify(struct live *l, struct call *c);
+static inline bool dgm_live_is_ours(const struct live *l)
+{
+    return !l->share || l->share->lease.holder == DGM_LEASE_OURS;
+}
+/* True: go on. False: the call comes back when the lease is ours, or another server answers it. */
+bool dgm_share_may_write(struct live *l, struct call *c);
+/* To be given back with the append that is being made? Then it is not ours from here on. */
+bool dgm_share_releases(struct live *l);
+void dgm_share_release(struct live *l); /* gives it back without an append */
+/* It has nothing to do. True: it is needed all the same, or the lease is being given back. */
+bool dgm_share_is_busy(struct live *l);
+/* An append was refused, or answered. True: that was all. */
+bool dgm_share_is_refused(struct live *l, uint32_t epoch, dgm_code code, const dgm_err *err);
+/* It was loaded, or a lease was acquired: goes on where its server stopped. */
+void dgm_share_settle(struct live *l);
+dgm_fence
+dgm_share_fence(const struct live *l); /* for what its run writes; all zero: not checked */
+void dgm_share_start(dgm_core *core);
+void dgm_share_set_agents(dgm_core *core); /* they have changed, or the server drains */
+void dgm_recovery_finish(struct recovery *r);
+
+/* The call is handled when the store was read. */
+void dgm_follow_then_handle(struct live *l, struct call *c);
+void dgm_follow_read(struct live *l); /* what is wanted, unless something is being read */
+/* Its readers get what is stored by others from now on. */
+void dgm_follow_attend(struct live *l);
+void dgm_follow_delay(struct live *l, struct call *c); /* it is tried again soon */
+void dgm_follow_release(struct live_share *x);         /* out of the list */
+/* The fold gets what the log has, up to seq at most. */
+dgm_code dgm_follow_fold(struct live *l, uint64_t seq, dgm_err *err);
+void dgm_follow_refuse_all(struct live *l, const dgm_err *err);
+
+/* To the server that owns the task. */
+void dgm_forward(struct live *l, struct call *c);
+/* The other server has handled it, perhaps. True: the call is answered here and now. */
+bool dgm_forward_finish(struct live *l, struct call *c);
+void dgm_forward_gone(struct shard *s, struct call *c); /* the task is not in memory */
+void dgm_forward_handle(dgm_core *core, const dgm_command *command);
 
 /* ---- runs and sending ---------------------------------------------------------------------------------------- */
 
@@ -361,6 +503,7 @@ struct run {
     bool is_starting;    /* start() has not returned: if the run ends, it is finished then */
     bool is_late;        /* its caller waits no longer for its first event */
     bool has_read;       /* the agent has read its input */
+    bool is_detached;    /* dgm_core_run_detach: its events are ignored */
     bool has_no_note[2]; /* by scope: its task or context is new, and nothing was stored for it */
     const char *error;
     const dgm_json
@@ -389,6 +532,8 @@ void dgm_core_run_cancel(struct run *r);
 void dgm_core_run_make_task(struct run *r);
 /* All callers that waited for its first event have left. Fine when it is decided. */
 void dgm_core_run_abandon(struct run *r);
+/* Its task is not ours any more: it writes nothing from here on. suspends: another server goes on with it. */
+void dgm_core_run_detach(struct run *r, bool suspends);
 void dgm_core_run_drop(struct run *r); /* the process ends: its agent will not hear of it */
 void dgm_core_run_abort(
     struct run *r); /* the server ends: its task fails, its agent is asked to stop */
@@ -408,6 +553,8 @@ void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,
 void dgm_core_run_recall(dgm_run *base, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
                          void *arg);
 void dgm_core_run_commit(dgm_run *base, void (*done)(void *arg, dgm_code code), void *arg);
+uint64_t dgm_core_run_review(dgm_run *base, uint64_t after, const dgm_task **ret_task,
+                             void (*on_event)(void *arg, const dgm_event *event), void *arg);
 /* An append of its task was answered, or (code) will not be. */
 void dgm_core_run_written(struct run *r, dgm_code code);
 void dgm_core_run_forget_notes(struct run *r); /* it has ended: no callback comes any more */
@@ -459,11 +606,17 @@ void dgm_resend_decided(struct shard *s, struct call *first, struct live *live);
 /* Copies of this one that wait until it is decided; NULL: none. By next. */
 /* It is the answer to the question of this task: goes there, with its copies. */
 void dgm_resend_to_waiting_task(struct shard *s, struct call *first, dgm_str task_id);
+/* Its id is that of another message, in this task. */
+void dgm_resend_refuse(struct shard *s, struct call *first, dgm_str task_id);
 struct call *dgm_resend_copies_of(const struct call *first);
 /* The send of that number, and the call that decides about it (itself, or the one it is a copy of); NULL: no message
  * on its way has it. */
 struct call *dgm_resend_find(struct shard *s, uint64_t number, struct call **ret_first);
 struct call *dgm_resend_first_of(const struct inflight *f); /* NULL: it is decided */
+/* Another server has stored the same message first: the call gets that turn. context: that it was looked for in. */
+void dgm_resend_find_first(struct call *c, dgm_str context_id);
+/* What it was to be answered with is void. */
+void dgm_call_reset(struct call *c);
 /* Of the messages whose turns begin up to there: copies of what is published find it in the store. */
 void dgm_resend_drop(struct live *l, uint64_t up_to);
 void dgm_resend_drop_all(struct shard *s);

@@ -38,6 +38,12 @@ void dgm_live_add_turn(struct live *l, const struct call *c)
                                                .previous = c->turn.previous});
     l->turns.last.first_seq = l->log->last;
     l->turns.last.last_seq = 0;
+    dgm_live_push_turn(l);
+    l->write.turn = true;
+}
+
+void dgm_live_push_turn(struct live *l)
+{
     if (l->turns.n == l->turns.cap) {
         bool is_first = l->turns.items == &l->turns.first;
         l->turns.cap *= 2;
@@ -48,7 +54,6 @@ void dgm_live_add_turn(struct live *l, const struct call *c)
     }
     l->turns.items[l->turns.n++] =
         (struct turn_at){.first_seq = l->turns.last.first_seq, .turn = l->turns.last.turn};
-    l->write.turn = true;
 }
 
 const struct turn_at *dgm_live_find_turn(const struct live *l, uint32_t turn)
@@ -70,27 +75,67 @@ uint32_t dgm_live_n_joined(const struct live *l)
 
 bool dgm_live_turn_runs(const struct live *l, uint32_t turn)
 {
-    return l->run && turn <= l->turns.last.turn &&
-           l->turns.last.turn - turn <= dgm_live_n_joined(l);
+    bool runs = dgm_live_is_ours(l)
+                    ? l->run != NULL
+                    : l->share->lease.holder == DGM_LEASE_OTHER || !dgm_live_rests(l);
+    return runs && turn <= l->turns.last.turn && l->turns.last.turn - turn <= dgm_live_n_joined(l);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
+
+static struct open_calls *live_open_calls(struct live *l)
+{
+    dgm_arena *a = l->write.open_calls ? l->write.open_calls->arena : dgm_arena_new();
+    if (!l->write.open_calls) {
+        l->write.open_calls = dgm_new(a, struct open_calls);
+        l->write.open_calls->arena = a;
+    }
+    return l->write.open_calls;
+}
+
+static void open_calls_add(struct open_calls *to, dgm_strs ids)
+{
+    dgm_strs *all = &to->ids;
+    all->at = dgm_arena_realloc(to->arena, all->at, all->n * sizeof(dgm_str),
+                                (all->n + ids.n) * sizeof(dgm_str));
+    for (size_t i = 0; i < ids.n; i++)
+        all->at[all->n++] = dgm_arena_dup(to->arena, ids.at[i]);
+}
 
 /* The calls that a question asks its caller to make: the task is found by them. */
 void dgm_live_add_open_calls(struct live *l, const dgm_message *m)
 {
     if (!m || !dgm_message_has(m, DGM_CALLS))
         return;
-    dgm_arena *a = l->write.open_calls ? l->write.open_calls->arena : dgm_arena_new();
-    if (!l->write.open_calls) {
-        l->write.open_calls = dgm_new(a, struct open_calls);
-        l->write.open_calls->arena = a;
+    struct open_calls *to = live_open_calls(l);
+    open_calls_add(to, dgm_message_call_ids(to->arena, m, DGM_MAX_OPEN_CALLS));
+}
+
+dgm_str dgm_core_agent_message_key(dgm_arena *a, dgm_str context_id, dgm_str message_id)
+{
+    return dgm_arena_printf(a, "message %.*s %.*s", DGM_P(context_id), DGM_P(message_id));
+}
+
+static bool has_text_part(const dgm_message *m)
+{
+    for (size_t i = 0; i < m->parts.n; i++) {
+        if (m->parts.at[i].kind == DGM_PART_TEXT)
+            return true;
     }
-    dgm_strs *all = &l->write.open_calls->ids, ids = dgm_message_call_ids(a, m, DGM_MAX_OPEN_CALLS);
-    all->at =
-        dgm_arena_realloc(a, all->at, all->n * sizeof(dgm_str), (all->n + ids.n) * sizeof(dgm_str));
-    for (size_t i = 0; i < ids.n; i++)
-        all->at[all->n++] = dgm_arena_dup(a, ids.at[i]);
+    return false;
+}
+
+/* A caller that uses the id of an agent's message would replace it in the thread: its task is found by it, like by a call. */
+void dgm_live_add_agent_message(struct live *l, const dgm_event *event)
+{
+    const dgm_message *m = event->kind == DGM_EVENT_STATUS     ? event->status->status.message
+                           : event->kind == DGM_EVENT_INTERNAL ? event->internal->message
+                                                               : NULL;
+    if (!m || m->role != DGM_ROLE_AGENT || !m->message_id.n || !has_text_part(m))
+        return;
+    struct open_calls *to = live_open_calls(l);
+    dgm_str key = dgm_core_agent_message_key(to->arena, l->context_id, m->message_id);
+    open_calls_add(to, (dgm_strs){&key, 1});
 }
 
 void dgm_live_clear_names(struct live *l)

@@ -36,19 +36,8 @@ void dgm_live_set_state(struct live *l, enum live_state to)
     l->state = to;
 }
 
-static const char *const task_state_names[DGM_N_STATES] = {
-    [DGM_STATE_UNKNOWN] = "unknown",
-    [DGM_STATE_SUBMITTED] = "submitted",
-    [DGM_STATE_WORKING] = "working",
-    [DGM_STATE_COMPLETED] = "completed",
-    [DGM_STATE_FAILED] = "failed",
-    [DGM_STATE_CANCELED] = "canceled",
-    [DGM_STATE_INPUT_REQUIRED] = "input-required",
-    [DGM_STATE_REJECTED] = "rejected",
-    [DGM_STATE_AUTH_REQUIRED] = "auth-required",
-};
 const dgm_machine dgm_live_task_machine = {.name = "task-state",
-                                           .states = task_state_names,
+                                           .states = dgm_state_names,
                                            .may_become = dgm_state_transitions,
                                            .n = DGM_N_STATES,
                                            .is_of_task = true};
@@ -131,6 +120,8 @@ struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t
     dgm_core_copy_text(&at, owner.principal);
     l->id = dgm_core_copy_text(&at, id);
     l->waiting_end = &l->waiting;
+    if (s->core->is_shared)
+        dgm_share_open(l);
     dgm_table_add(&s->lives, &l->node, task_hash(owner, id));
     atomic_fetch_add_explicit(&s->core->live, 1, memory_order_relaxed);
     return l;
@@ -142,6 +133,12 @@ void dgm_live_open(struct live *l, dgm_str context_id, uint64_t first_seq)
     char *at = fits ? (char *)(uintptr_t)(l->id.p + l->id.n) : dgm_xmalloc(context_id.n);
     l->context_id = dgm_core_copy_text(&at, context_id);
     l->log = dgm_log_new(l->shard->core->o.loops, first_seq);
+    dgm_live_reset_fold(l);
+}
+
+void dgm_live_reset_fold(struct live *l)
+{
+    dgm_fold_free(l->fold);
     l->fold = dgm_fold_new((dgm_fold_options){.foreign = l->agent->foreign,
                                               .keep_transitory = l->agent->keep_transitory,
                                               .task_id = l->id,
@@ -157,6 +154,8 @@ static void live_release(struct live *l)
     if (l->turns.items != &l->turns.first)
         free(l->turns.items);
     free(l->turns.texts);
+    if (l->share)
+        dgm_share_done(l);
     dgm_fold_free(l->fold);
     dgm_log_unref(l->log);
     if (l->rare != &no_rare) {
@@ -185,17 +184,22 @@ void dgm_live_drop(struct live *l)
 void dgm_live_free_if_idle(struct live *l)
 {
     bool over = l->state == LIVE_BROKEN || dgm_state_is_terminal(l->task_state);
+    bool is_cut = l->state == LIVE_BROKEN && !l->shard->core->stopping;
     if (l->state == LIVE_LOADING || l->held || l->run || l->write.n_appends || l->write.n_records ||
         l->waiting || l->rare->queued || l->rare->canceling || l->rare->older_load ||
-        l->n_lookups || l->write.flush.next)
+        l->n_lookups || l->write.flush.next || (l->share && dgm_share_is_busy(l)))
         return; /* it runs, it is being written or read, or a call waits */
-    if (over)
-        dgm_log_close(l->log, l->log->last);
-    else if (l->shard->core->draining)
+    if (l->share && !over)
+        is_cut = l->shard->core->draining; /* another server goes on with it */
+    if (is_cut)
+        dgm_log_cut(l->log); /* of a broken one, there may be more */
+    else if (over || l->shard->core->draining)
         dgm_log_close(l->log, l->log->published);
     /* A log of a task that can continue stays while it has readers: they see later records. */
     if (over || !dgm_log_is_shared(l->log))
         dgm_live_free(l);
+    else if (l->share)
+        dgm_follow_attend(l);
 }
 
 /* ---- answers that wait ------------------------------------------------------------------------------------------- */
@@ -214,15 +218,30 @@ void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq
     }
 }
 
+void dgm_live_refuse_ended(struct live *l, struct call *c, const char *msg)
+{
+    dgm_err err = {0};
+    if (!l->share || l->state == LIVE_BROKEN || l->log->published >= l->log->last) {
+        dgm_call_refuse_with(c, DGM_TASK_NOT_CANCELABLE, msg);
+        return;
+    }
+    c->code = dgm_fail(&err, DGM_TASK_NOT_CANCELABLE, NULL, "%s", msg);
+    c->err = dgm_new(c->arena, dgm_err);
+    *c->err = err;
+    dgm_live_answer_when_published(l, c, l->log->last);
+}
+
 /* ---- writing ------------------------------------------------------------------------------------------------------- */
 
 struct written {
     struct live *live;
     uint64_t last;
     size_t bytes;
+    dgm_record *task; /* of a shared store: the readers get it when it is stored */
+    uint32_t epoch;
 };
 
-static void live_break(struct live *l, const dgm_err *err)
+void dgm_live_break(struct live *l, const dgm_err *err)
 {
     dgm_live_set_state(l, LIVE_BROKEN);
     dgm_live_rare(l)->store_fault = dgm_xmalloc(sizeof *err);
@@ -246,14 +265,21 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     struct live *l = w->live;
     struct shard *s = l->shard;
     uint64_t last = w->last;
+    dgm_record *task = w->task;
+    uint32_t epoch = w->epoch;
     l->write.bytes -= w->bytes;
     free(w);
     l->write.n_appends--;
     s->n_writing--;
     l->held++; /* canceling its run may be the last thing it was for */
-    if (code && l->state != LIVE_BROKEN) {
-        live_break(l, err);
+    if (l->share && dgm_share_is_refused(l, epoch, code, err)) {
+        dgm_record_unref(task);
+    } else if (code && l->state != LIVE_BROKEN) {
+        dgm_record_unref(task);
+        dgm_live_break(l, err);
     } else if (!code && l->state != LIVE_BROKEN) {
+        if (task)
+            l->log->task = task;
         dgm_log_publish(l->log, last);
         if (l->run && l->run->notes)
             dgm_core_run_written(l->run, DGM_OK);
@@ -265,7 +291,11 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
             dgm_live_answer_when_published(l, c, c->wait_seq);
         }
         dgm_resend_drop(l, l->log->published);
+    } else {
+        dgm_record_unref(task);
     }
+    if (l->share)
+        dgm_follow_read(l); /* what waited for it */
     l->held--;
     dgm_live_free_if_idle(l);
     if (s->is_draining)
@@ -293,17 +323,20 @@ void dgm_live_flush(void *arg)
     dgm_err stopping = {0};
     if (l->shard->core->stopping && l->state != LIVE_BROKEN) {
         dgm_fail(&stopping, DGM_UNAVAILABLE, NULL, "the server is shutting down");
-        live_break(l, &stopping);
+        dgm_live_break(l, &stopping);
     }
     if (l->state == LIVE_BROKEN) { /* what was to be written is not */
         l->write.n_records = 0;
         dgm_live_clear_names(l);
+        if (l->share)
+            dgm_follow_read(l); /* refuses what waited for it */
         dgm_live_free_if_idle(l);
         return;
     }
     if (l->write.folded)
         folded = dgm_live_snapshot(l);
-    if (folded && dgm_state_is_terminal(l->task_state) && !l->log->task)
+    bool is_last = folded && dgm_state_is_terminal(l->task_state) && !l->log->task;
+    if (is_last && !l->share)
         l->log->task = dgm_record_ref(folded);
     if (l->write.turn)
         turn = live_last_turn(l);
@@ -325,10 +358,16 @@ void dgm_live_flush(void *arg)
         .taken = l->write.message,
         .open_calls = l->write.open_calls ? l->write.open_calls->ids : (dgm_strs){0},
         .note = l->shard->note,
+        .fence = l->share ? l->share->lease.fence : 0,
+        .releases = l->share && dgm_share_releases(l),
         .sync = l->write.sync,
     };
     struct written *w = dgm_xcalloc(1, sizeof *w);
     *w = (struct written){.live = l, .last = l->log->last};
+    if (l->share) {
+        w->epoch = l->share->epoch;
+        w->task = is_last ? dgm_record_ref(folded) : NULL;
+    }
     for (size_t i = 0; i < l->write.n_records; i++)
         w->bytes += batch.records[i]->n;
     l->write.n_appends++;
@@ -378,6 +417,8 @@ dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author auth
             dgm_live_add_open_calls(l, is_task ? event->task->status.message
                                                : event->status->status.message);
     }
+    if (author == DGM_BY_AGENT && l->agent->backend->has_threads)
+        dgm_live_add_agent_message(l, event);
     live_add_record(l, record);
     return DGM_OK;
 }
@@ -428,8 +469,9 @@ dgm_record *dgm_live_snapshot(struct live *l)
     dgm_record *record = NULL;
     dgm_event event = {.kind = DGM_EVENT_TASK,
                        .task = (dgm_task *)(uintptr_t)dgm_fold_task(l->fold)};
-    dgm_record_head head = {
-        .seq = l->log->last, .time = dgm_loop_unix_ms(), .turn = l->turns.last.turn};
+    dgm_record_head head = {.seq = dgm_live_is_ours(l) ? l->log->last : l->share->folded_to,
+                            .time = dgm_loop_unix_ms(),
+                            .turn = l->turns.last.turn};
     /* Larger than a record may be: lists and reads then do without, and build it from the log. */
     if (dgm_record_new(&event, head, &l->shard->scratch, &record, NULL))
         return NULL;
@@ -446,7 +488,11 @@ dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *ev
     dgm_code rc;
     if (l->write.flush.next && (l->write.turn || l->write.message)) {
         dgm_loop_not_at_turn_end(l->shard->loop, &l->write.flush);
+        if (l->share)
+            l->share->is_continuing = true;
         dgm_live_flush(l); /* l stays: its caller holds it */
+        if (l->share)
+            l->share->is_continuing = false;
     }
     l->turns.last.turn++;
     if ((rc = dgm_live_append(l, event, DGM_BY_SERVER, err))) {
@@ -483,8 +529,7 @@ void dgm_live_end_turn(struct live *l)
             c->snapshot = dgm_live_snapshot(l);
             dgm_live_answer_when_published(l, c, l->log->last);
         } else {
-            dgm_call_refuse_with(c, DGM_TASK_NOT_CANCELABLE,
-                                 "the task ended before it was canceled");
+            dgm_live_refuse_ended(l, c, "the task ended before it was canceled");
         }
     }
 }

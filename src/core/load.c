@@ -22,11 +22,16 @@ static void load_failed(struct live *l, dgm_code code, const dgm_err *err)
     if (!code)
         dgm_fail(&missing, DGM_TASK_NOT_FOUND, NULL, "Task not found");
     dgm_call_refuse_all(&dgm_live_rare(l)->loading, code ? err : &missing);
+    if (l->share)
+        dgm_follow_refuse_all(l, code ? err : &missing);
+    if (l->share && l->share->lease.holder == DGM_LEASE_OURS) /* it is an orphan from then on */
+        dgm_store_release_failed(l->shard->core->o.store, dgm_live_owner(l), l->id,
+                                 l->share->lease.fence);
     dgm_live_free(l);
 }
 
 /* They were put in front: the first that came is taken first. */
-static void live_handle_all(struct live *l, struct call **list)
+void dgm_live_handle_all(struct live *l, struct call **list)
 {
     struct call *c, *in_order = NULL;
     while ((c = *list)) {
@@ -46,7 +51,14 @@ static void live_handle_all(struct live *l, struct call **list)
 static void load_finished(struct live *l)
 {
     dgm_live_set_state(l, LIVE_READY);
-    live_handle_all(l, &dgm_live_rare(l)->loading);
+    l->held++;
+    if (l->share)
+        dgm_share_settle(l);
+    dgm_live_handle_all(l, &dgm_live_rare(l)->loading);
+    if (l->share) /* for calls that came while it was loaded */
+        dgm_follow_read(l);
+    l->held--;
+    dgm_live_free_if_idle(l);
 }
 
 /* A run ends in a state that is terminal or waits. A message in another state was accepted by the run that worked. */
@@ -63,7 +75,7 @@ static void find_joined_turn(struct live *l, const dgm_record *record, const dgm
 }
 
 /* The fold takes up what the log says; a log that cannot be read is the store's fault. */
-static dgm_code fold_record(struct live *l, const dgm_record *record, dgm_err *err)
+dgm_code dgm_live_fold_record(struct live *l, const dgm_record *record, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_event event;
@@ -91,6 +103,7 @@ static bool load_is_stopped(struct live *l)
 static void on_records(dgm_code code, dgm_record **records, size_t n, const dgm_err *err, void *arg)
 {
     struct live *l = arg;
+    uint64_t last_seq = l->turns.last.last_seq; /* that of the row, see on_task_row */
     dgm_err fault = {0};
     if (load_is_stopped(l))
         return;
@@ -98,17 +111,18 @@ static void on_records(dgm_code code, dgm_record **records, size_t n, const dgm_
         load_failed(l, code, err);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
+    /* Up to the row: its state and its lease are not those of what another server has stored since. */
+    for (size_t i = 0; i < n && l->log->last < last_seq; i++) {
         if (records[i]->head.seq != l->log->last + 1)
             code = dgm_fail(&fault, DGM_INTERNAL, NULL, "the log of the task has a gap");
-        if (code || (code = fold_record(l, records[i], &fault))) {
+        if (code || (code = dgm_live_fold_record(l, records[i], &fault))) {
             load_failed(l, code, &fault);
             return;
         }
         dgm_log_append(l->log, dgm_record_ref(records[i]));
     }
     dgm_log_publish(l->log, l->log->last);
-    if (n && l->log->last < l->turns.last.last_seq) /* that of the row, see got_task */
+    if (n && l->log->last < last_seq)
         load_more(l);
     else
         load_finished(l);
@@ -126,6 +140,25 @@ static bool has_records(const dgm_turn_row *t)
     return !t->last_seq || t->first_seq <= t->last_seq;
 }
 
+void dgm_live_set_turns(struct live *l, const dgm_turn_row *turns, size_t n)
+{
+    if (l->turns.items != &l->turns.first)
+        free(l->turns.items);
+    l->turns.items = dgm_xcalloc(n + 1, sizeof *l->turns.items);
+    l->turns.cap = (uint32_t)n + 1;
+    l->turns.n = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (has_records(&turns[i]))
+            l->turns.items[l->turns.n++] =
+                (struct turn_at){.first_seq = turns[i].first_seq, .turn = turns[i].turn};
+    }
+    if (n) {
+        dgm_live_set_turn_texts(l, &turns[n - 1]);
+        l->turns.last.turn = turns[n - 1].turn;
+        l->turns.last.first_seq = turns[n - 1].first_seq;
+    }
+}
+
 static void on_turn_rows(dgm_code code, const dgm_turn_row *turns, size_t n, const dgm_err *err,
                          void *arg)
 {
@@ -138,18 +171,7 @@ static void on_turn_rows(dgm_code code, const dgm_turn_row *turns, size_t n, con
         return;
     }
     l->kept_first = n ? turns[0].first_seq : last_seq + 1;
-    l->turns.items = dgm_xcalloc(n + 1, sizeof *l->turns.items);
-    l->turns.cap = (uint32_t)n + 1;
-    for (size_t i = 0; i < n; i++) {
-        if (has_records(&turns[i]))
-            l->turns.items[l->turns.n++] =
-                (struct turn_at){.first_seq = turns[i].first_seq, .turn = turns[i].turn};
-    }
-    if (n) {
-        dgm_live_set_turn_texts(l, &turns[n - 1]);
-        l->turns.last.turn = turns[n - 1].turn;
-        l->turns.last.first_seq = turns[n - 1].first_seq;
-    }
+    dgm_live_set_turns(l, turns, n);
     l->turns.last.last_seq = last_seq;
     if (l->log->last < last_seq)
         load_more(l);
@@ -157,7 +179,7 @@ static void on_turn_rows(dgm_code code, const dgm_turn_row *turns, size_t n, con
         load_finished(l);
 }
 
-static dgm_code live_fold_row(struct live *l, const dgm_task_row *row, dgm_err *err)
+dgm_code dgm_live_fold_row(struct live *l, const dgm_task_row *row, dgm_err *err)
 {
     dgm_record *record = NULL;
     dgm_record_head head = {.seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
@@ -165,7 +187,7 @@ static dgm_code live_fold_row(struct live *l, const dgm_task_row *row, dgm_err *
         return DGM_OK;
     dgm_code rc = dgm_record_from_bytes(head, row->folded, &record, err);
     if (!rc)
-        rc = fold_record(l, record, err);
+        rc = dgm_live_fold_record(l, record, err);
     dgm_record_unref(record);
     return rc;
 }
@@ -176,7 +198,7 @@ static bool answer_from_row(struct live *l, const dgm_task_row *row)
     dgm_record *task;
     dgm_record_head head = {.seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
     struct call *c;
-    if (!row->folded_seq || row->folded_seq != row->last_seq)
+    if (!row->folded_seq || row->folded_seq != row->last_seq || (l->share && l->share->waiting))
         return false;
     for (c = l->rare->loading; c; c = c->next) {
         if (c->kind != CALL_GET || (c->agent && !dgm_str_eq(c->agent->id, l->agent->id)))
@@ -201,8 +223,10 @@ static void on_task_row(dgm_code code, const dgm_task_row *row, const dgm_err *e
     dgm_err fault = {0};
     if (load_is_stopped(l))
         return;
+    if (!code && row && l->share)
+        l->share->lease = row->lease;
     if (code || !row || !(l->agent = dgm_core_find_agent(core, row->agent))) {
-        load_failed(l, code, err);
+        load_failed(l, code, err); /* others have the agent, perhaps */
         return;
     }
     if (answer_from_row(l, row))
@@ -212,7 +236,7 @@ static void on_task_row(dgm_code code, const dgm_task_row *row, const dgm_err *e
     l->status_ms = row->status_ms;
     l->turns.last.last_seq = row->last_seq;
     dgm_live_open(l, row->context_id, row->folded_seq + 1);
-    if ((code = live_fold_row(l, row, &fault)))
+    if ((code = dgm_live_fold_row(l, row, &fault)))
         load_failed(l, code, &fault);
     else
         dgm_store_get_turns(core->o.store, dgm_live_owner(l), l->id, on_turn_rows, l);
@@ -260,12 +284,25 @@ void dgm_live_load_and_handle(struct shard *s, struct call *c)
 {
     sweep(s);
     struct live *l = dgm_live_find(s, c->owner, c->task_id);
+    if (l && l->share &&
+        (l->state == LIVE_LOADING || !dgm_live_is_ours(l) || l->share->is_releasing) &&
+        l->state != LIVE_BROKEN) { /* others may have changed it since it was read */
+        dgm_follow_then_handle(l, c);
+        return;
+    }
+    if (l && l->share && dgm_share_is_doubtful(l) && !s->core->stopping) {
+        dgm_share_verify(l, c);
+        return;
+    }
     if (l && l->state != LIVE_LOADING) {
         dgm_live_handle(l, c);
         return;
     }
-    if (!l && c->kind == CALL_GONE) { /* nothing of it runs */
-        dgm_call_answer(c);
+    if (!l && c->kind == CALL_GONE) {
+        if (s->core->is_shared && !s->core->stopping)
+            dgm_forward_gone(s, c);
+        else /* nothing of it runs */
+            dgm_call_answer(c);
         return;
     }
     if (!l && c->kind == CALL_GET && !c->is_looked_up && !s->core->stopping) {
@@ -282,7 +319,12 @@ void dgm_live_load_and_handle(struct shard *s, struct call *c)
         l = dgm_live_alloc(s, c->owner, c->task_id, DGM_UUID_CHARS);
     c->next = l->rare->loading;
     dgm_live_rare(l)->loading = c;
-    if (first)
+    if (!first)
+        return;
+    bool writes = (c->kind == CALL_SEND && !c->send.is_resend) || c->kind == CALL_CANCEL;
+    if (l->share && writes)
+        dgm_store_acquire(s->core->o.store, dgm_live_owner(l), l->id, on_task_row, l);
+    else
         dgm_store_get_task(s->core->o.store, dgm_live_owner(l), l->id, on_task_row, l);
 }
 
@@ -316,7 +358,7 @@ static void end_older(struct older_load *o, bool found)
     l->held++;
     if (l->rare->loading)
         load_older(l);
-    live_handle_all(l, &calls);
+    dgm_live_handle_all(l, &calls);
     l->held--;
     dgm_live_free_if_idle(l);
 }

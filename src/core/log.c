@@ -196,11 +196,37 @@ void dgm_log_publish(dgm_log *log, uint64_t seq)
     wake_loops(log);
 }
 
+/* No reader is in a segment behind the published length. */
+void dgm_log_truncate(dgm_log *log)
+{
+    uint64_t published = atomic_load_explicit(&log->published, memory_order_relaxed);
+    while (log->last > published) {
+        struct dgm_log_segment *s = log->tail;
+        if (log->last < s->base) {
+            log->tail = s->prev;
+            atomic_store_explicit(&log->tail->next, NULL, memory_order_release);
+            free(s);
+            continue;
+        }
+        dgm_record *record = s->slots[log->last - s->base];
+        log->bytes -= record->n;
+        log->last--;
+        dgm_record_unref(record);
+    }
+}
+
 void dgm_log_close(dgm_log *log, uint64_t seq)
 {
     dgm_log_publish(log, seq);
     if (!atomic_exchange(&log->closed, true))
         wake_loops(log);
+}
+
+void dgm_log_cut(dgm_log *log)
+{
+    if (!atomic_load(&log->closed))
+        atomic_store(&log->is_cut, true); /* before `closed`: readers see both */
+    dgm_log_close(log, log->published);
 }
 
 /* ---- readers ------------------------------------------------------------------------------------------------ */
@@ -280,6 +306,11 @@ bool dgm_log_reader_is_over(const dgm_log_reader *r)
 {
     /* closed is set after the last publish: seen closed, the length is final */
     return atomic_load(&r->log->closed) && r->seq >= atomic_load(&r->log->published);
+}
+
+bool dgm_log_reader_is_cut(const dgm_log_reader *r)
+{
+    return dgm_log_reader_is_over(r) && atomic_load(&r->log->is_cut);
 }
 
 dgm_log *dgm_log_reader_log(const dgm_log_reader *r)

@@ -7,7 +7,7 @@
  * later, when somebody asks for it.
  *
  *   owner:   append ... append ── store ──► publish ──► one wake-up per loop that has readers
- *   reader:  next, next, NULL ... on_ready ... next, ... until is_over
+ *   reader:  next, next, NULL ... on_ready ... next, ... until is_over (is_cut: without an end)
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct dgm_log_loop { /* the log is found by `index`, which is the loop's too */
 struct dgm_log {
     _Atomic uint32_t refs;
     uint16_t n_loops;
-    _Atomic bool closed;
+    _Atomic bool closed, is_cut;
     _Atomic uint64_t first_seq; /* goes down when older records are put in front */
     _Atomic uint64_t published;
     _Atomic(struct dgm_log_segment *) head; /* of first_seq */
@@ -61,9 +61,14 @@ void dgm_log_publish(dgm_log *log, uint64_t seq); /* everything up to seq may be
 /* Those that came before the first one, published already; takes over a reference to each. The last of
  * them is first_seq - 1. */
 void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n);
+/* Takes back what was appended and is not published. */
+void dgm_log_truncate(dgm_log *log);
 /* Publishes up to seq; readers are over when they have read that. `last`: nothing will follow what was appended.
  * `published`: the server ends, the task may go on at the next start. */
 void dgm_log_close(dgm_log *log, uint64_t seq);
+/* Readers are over when they have read what is published, but the task has not ended: it goes on elsewhere, or what happens to
+ * it is unknown here. They must not report an end of it. */
+void dgm_log_cut(dgm_log *log);
 
 /* ---- readers --------------------------------------------------------------------------------------------- */
 
@@ -77,6 +82,7 @@ dgm_record *dgm_log_reader_next(dgm_log_reader *r);
 uint64_t dgm_log_reader_seq(
     const dgm_log_reader *r); /* of the last one given; what was `after` before that */
 bool dgm_log_reader_is_over(const dgm_log_reader *r); /* closed, and all of it was given */
+bool dgm_log_reader_is_cut(const dgm_log_reader *r);  /* over, by dgm_log_cut */
 dgm_log *dgm_log_reader_log(const dgm_log_reader *r);
 /* The Task that the log ended with, borrowed like the records; NULL: it has not, or it was not kept. */
 dgm_record *dgm_log_reader_task(const dgm_log_reader *r);

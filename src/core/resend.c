@@ -252,6 +252,30 @@ static bool is_row_of(const dgm_dedupe_row *row, struct call *c)
     return memcmp(row->digest, digest, sizeof digest) == 0;
 }
 
+static void got_row_of_first(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err,
+                             void *arg)
+{
+    struct call *c = arg;
+    if (code)
+        dgm_call_refuse(c, err);
+    else if (!is_row_of(row, c))
+        dgm_call_refuse_with(c, DGM_UNAVAILABLE,
+                             "another server has handled the message, and its turn was not found: "
+                             "send it again");
+    else
+        resend_to_task(c, row);
+}
+
+void dgm_resend_find_first(struct call *c, dgm_str context_id)
+{
+    dgm_call_reset(c);
+    if (c->core->stopping)
+        dgm_call_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
+    else
+        dgm_store_find_dedupe(c->core->o.store, c->owner, c->agent->id, context_id,
+                              c->send.message_id, got_row_of_first, c);
+}
+
 /* Agents that have threads would replace the stored message. */
 static dgm_code check_not_changed(const struct call *c, dgm_str task_id, dgm_err *err)
 {
@@ -261,6 +285,24 @@ static dgm_code check_not_changed(const struct call *c, dgm_str task_id, dgm_err
         err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_LIT(NULL, "message"), "messageId"),
         "the messageId was used before with another content, in task %.*s: send a new messageId",
         DGM_P(task_id));
+}
+
+void dgm_resend_refuse(struct shard *s, struct call *first, dgm_str task_id)
+{
+    struct inflight *f = first->send.inflight;
+    struct call *c;
+    dgm_err changed = {0};
+    (void)check_not_changed(first, task_id, &changed);
+    first->send.inflight = NULL;
+    first->next = f ? f->waiting : NULL;
+    if (f)
+        inflight_drop(s, f);
+    while ((c = first)) {
+        first = c->next;
+        c->send.waits_for = NULL;
+        dgm_deadline_stop(c);
+        dgm_call_refuse(c, &changed);
+    }
 }
 
 void dgm_resend_to_waiting_task(struct shard *s, struct call *first, dgm_str task_id)
@@ -335,6 +377,15 @@ void dgm_resend_or_start(struct shard *s, struct call *c)
 
 /* ---- to a task -------------------------------------------------------------------------------------------------------- */
 
+/* The store is asked. The lease may be lost meanwhile, and what the fold has with it. */
+static void resend_start_lookup(struct live *l, struct call *c)
+{
+    c->is_looked_up = true;
+    c->send.live = l;
+    c->send.epoch = l->share ? l->share->epoch : 0;
+    l->n_lookups++;
+}
+
 static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err, void *arg)
 {
     struct call *c = arg;
@@ -342,17 +393,45 @@ static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_
     l->n_lookups--;
     l->held++;
     dgm_err changed = {0};
+    c->is_looked_up = !l->share || l->share->epoch == c->send.epoch;
     c->send.is_resend = !code && is_row_of(row, c) && dgm_str_eq(row->task_id, l->id);
     if (c->send.is_resend)
         c->turn.number = row->turn;
-    else if (!code && (code = check_not_changed(c, row ? row->task_id : l->id, &changed)))
+    else if (!code && c->is_looked_up && !c->send.has_forward_id &&
+             (code = check_not_changed(c, row ? row->task_id : l->id, &changed)))
         err = &changed;
     if (code)
         dgm_call_refuse(c, err);
     else
-        dgm_send_to_task(l, c);
+        dgm_live_handle(l, c);
     l->held--;
     dgm_live_free_if_idle(l);
+}
+
+/* It is the id of a message of the agent, in this context. */
+static void got_agent_message(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
+{
+    struct call *c = arg;
+    struct live *l = c->send.live;
+    dgm_err changed = {0};
+    l->n_lookups--;
+    l->held++;
+    c->is_looked_up = !l->share || l->share->epoch == c->send.epoch;
+    if (!code && row && (code = check_not_changed(c, row->id, &changed)))
+        err = &changed;
+    if (code)
+        dgm_call_refuse(c, err);
+    else
+        dgm_live_handle(l, c);
+    l->held--;
+    dgm_live_free_if_idle(l);
+}
+
+static void find_agent_message(struct live *l, struct call *c)
+{
+    dgm_str key = dgm_core_agent_message_key(c->arena, l->context_id, c->send.message_id);
+    resend_start_lookup(l, c);
+    dgm_store_find_call(c->core->o.store, c->owner, l->agent->id, key, got_agent_message, c);
 }
 
 bool dgm_resend_attach(struct live *l, struct call *c)
@@ -381,13 +460,17 @@ bool dgm_resend_attach(struct live *l, struct call *c)
             return true;
         }
     }
-    /* Its history has all that a task was sent: only an id that is there may have been here before. */
-    if (c->is_looked_up || l->shard->core->stopping ||
-        !dgm_fold_message(l->fold, c->send.message_id))
+    /* Its history has all that a task was sent: only an id that is there may have been here before. That of a forward is not
+     * in it. */
+    if (c->is_looked_up || l->shard->core->stopping)
         return false;
-    c->is_looked_up = true;
-    c->send.live = l;
-    l->n_lookups++;
+    if (!c->send.has_forward_id && !dgm_fold_message(l->fold, c->send.message_id)) {
+        if (!l->agent->backend->has_threads)
+            return false;
+        find_agent_message(l, c);
+        return true;
+    }
+    resend_start_lookup(l, c);
     dgm_store_find_dedupe(c->core->o.store, c->owner, l->agent->id, l->context_id,
                           c->send.message_id, got_row_of_task, c);
     return true;

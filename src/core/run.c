@@ -125,6 +125,8 @@ static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *er
     dgm_task task = {0};
     dgm_code rc;
     dgm_live_set_state(l, LIVE_READY);
+    if (l->share)
+        dgm_share_own_new(l);
     l->agent = r->agent;
     dgm_live_open(l, r->input.context_id, 1);
     l->kept_first = 1;
@@ -275,7 +277,7 @@ static dgm_code run_emit(dgm_run *base, const dgm_event *event, dgm_err *err)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "an event without a kind");
     if (r->state == RUN_ANSWERED)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
-    if (r->base.suspended)
+    if (r->base.suspended || r->is_detached)
         return DGM_OK;
     r->shard->now = dgm_loop_unix_ms();
     dgm_code rc = DGM_OK;
@@ -342,10 +344,13 @@ static void run_finish_suspended(struct run *r)
 {
     struct shard *s = r->shard;
     struct live *l = r->live;
-    l->run = NULL;
+    if (l)
+        l->run = NULL;
     dgm_core_run_drop(r);
-    dgm_live_free_if_idle(l);
-    dgm_drain_check(s);
+    if (l)
+        dgm_live_free_if_idle(l);
+    if (s->is_draining)
+        dgm_drain_check(s);
 }
 
 static void run_finish(struct run *r)
@@ -353,7 +358,7 @@ static void run_finish(struct run *r)
     struct shard *s = r->shard;
     struct live *l;
     dgm_err err = {0};
-    if (r->base.suspended) {
+    if (r->base.suspended || r->is_detached) {
         run_finish_suspended(r);
         return;
     }
@@ -421,6 +426,7 @@ static const dgm_run_ops ops = {.emit = run_emit,
                                 .remember = dgm_core_run_remember,
                                 .recall = dgm_core_run_recall,
                                 .commit = dgm_core_run_commit,
+                                .review = dgm_core_run_review,
                                 .invoke = dgm_core_run_invoke,
                                 .cancel_invoked = dgm_core_run_cancel_invoked};
 
@@ -462,6 +468,8 @@ static struct run *new_run(struct shard *s, struct call *c, struct live *live)
         .agent = r->agent->id,
         .tenant = c->owner.tenant.n ? dgm_arena_dup(a, c->owner.tenant) : (dgm_str){0},
         .principal = c->owner.principal.n ? dgm_arena_dup(a, c->owner.principal) : (dgm_str){0}};
+    if (s->core->is_shared) /* that of the task that it will make: 1 */
+        r->input.fence = live ? live->share->lease.fence : 1;
     if (!live && !c->turn.context_id.n)
         c->turn.context_id = draw_id(s, c->arena, c->owner);
     run_set_ids(r, live ? live->id : draw_id(s, c->arena, c->owner),
@@ -593,6 +601,18 @@ void dgm_core_run_make_task(struct run *r)
     run_set_state(r, RUN_EARLY_TASK);
     if (r->given)
         run_release_input(r);
+}
+
+void dgm_core_run_detach(struct run *r, bool suspends)
+{
+    struct live *l = r->live;
+    run_set_ids(r, dgm_arena_dup(r->base.arena, l->id),
+                dgm_arena_dup(r->base.arena, l->context_id));
+    l->run = NULL;
+    r->live = NULL;
+    r->is_detached = true;
+    r->base.suspended = suspends;
+    dgm_core_run_cancel(r);
 }
 
 void dgm_core_run_abandon(struct run *r)

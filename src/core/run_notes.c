@@ -1,5 +1,6 @@
 /*
- * core/run_notes.c - texts that agents store for later runs (remember, recall), and durability of what they emit (commit).
+ * core/run_notes.c - texts that agents store for later runs (remember, recall), durability of what they emit (commit), and what the
+ * task has (review).
  *
  * A text is a note of its owner. The name of the note has the agent and the task or the context, so that a contextId that
  * another caller or another agent uses is another note. A run need not have a task: its task id is drawn before it starts.
@@ -140,7 +141,10 @@ void dgm_core_run_commit(dgm_run *base, void (*done)(void *arg, dgm_code code), 
     struct run_note *n = run_note_new(r, arg);
     n->stored = done;
     n->n_notes = count_unstored(r);
-    if (l && l->state == LIVE_BROKEN) {
+    if (r->is_detached) {
+        n->code = DGM_UNAVAILABLE;
+        commit_report(r, n);
+    } else if (l && l->state == LIVE_BROKEN) {
         n->code = l->rare->store_fault->code;
         commit_report(r, n);
     } else if (l) {
@@ -167,6 +171,11 @@ static void on_run_note_stored(dgm_code code, const dgm_err *err, void *arg)
     if (r && n->stored)
         n->stored(n->arg, code); /* may end the run */
     free(n);
+}
+
+static void on_note_refused(void *arg)
+{
+    on_run_note_stored(DGM_UNAVAILABLE, NULL, arg);
 }
 
 /* The events before the text are stored in one commit with it. False: no event waits, and the text was not passed on. */
@@ -198,7 +207,12 @@ void dgm_core_run_remember(dgm_run *base, dgm_run_scope scope, dgm_str text,
     n->stored = stored;
     put.note.text = text;
     put.note.max_bytes = DGM_MAX_RUN_NOTE_BYTES;
+    put.note.fence = dgm_share_fence(r->live);
     put.note.expires_ms = keep_ms ? dgm_loop_unix_ms() + keep_ms + RUN_NOTE_WAIT_MS : 0;
+    if (r->is_detached) {
+        dgm_loop_post(r->shard->loop, on_note_refused, n);
+        return;
+    }
     if (!flush_with_note(r, &put))
         dgm_core_put_note(core, &put.note, on_run_note_stored, n);
 }
@@ -231,4 +245,27 @@ void dgm_core_run_recall(dgm_run *base, dgm_run_scope scope, void (*found)(void 
     }
     dgm_note note = run_note_of(r, a, scope);
     dgm_core_get_note(r->shard->core, note.owner, note.kind, note.name, on_run_note_found, n);
+}
+
+/* ---- what the task has ---------------------------------------------------------------------------------------------- */
+
+uint64_t dgm_core_run_review(dgm_run *base, uint64_t after, const dgm_task **ret_task,
+                             void (*on_event)(void *arg, const dgm_event *event), void *arg)
+{
+    struct run *r = (struct run *)(void *)base;
+    struct live *l = r->live;
+    *ret_task = l ? dgm_fold_task(l->fold) : NULL;
+    if (!l)
+        return 0;
+    uint64_t first = l->log->first_seq > after ? l->log->first_seq : after + 1;
+    size_t n = on_event && first <= l->log->last ? (size_t)(l->log->last - first + 1) : 0;
+    dgm_record **records = n ? dgm_log_tail(l->log, n, &r->shard->batch) : NULL;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    for (size_t i = 0; i < n; i++) {
+        dgm_event event;
+        if (!dgm_record_event(records[i], a, &event, NULL))
+            on_event(arg, &event);
+        dgm_arena_reset(a);
+    }
+    return l->log->last;
 }

@@ -17,7 +17,6 @@
 
 struct recovery {
     dgm_core *core;
-    dgm_loop *home;
     dgm_store_done done;
     void *arg;
     dgm_arena *last; /* holds the row the next page begins behind */
@@ -30,7 +29,7 @@ struct recovery {
 
 static void recovery_next_page(struct recovery *r);
 
-static void recovery_finish(struct recovery *r)
+void dgm_recovery_finish(struct recovery *r)
 {
     r->done(r->code, r->code ? &r->err : NULL, r->arg);
     dgm_arena_free(r->last);
@@ -50,7 +49,7 @@ static void on_settled(dgm_code code, dgm_record *snapshot, const dgm_err *err, 
         if (r->more && !r->code)
             recovery_next_page(r);
         else
-            recovery_finish(r);
+            dgm_recovery_finish(r);
     }
 }
 
@@ -64,7 +63,7 @@ static void got_page(dgm_code code, const dgm_task_row *rows, size_t n, bool mor
         r->code = code;
         if (code)
             r->err = *err;
-        recovery_finish(r);
+        dgm_recovery_finish(r);
         return;
     }
     dgm_arena *a = dgm_arena_new();
@@ -87,8 +86,13 @@ static void recovery_next_page(struct recovery *r)
 void dgm_core_recover(dgm_core *core, dgm_store_done done, void *arg)
 {
     struct recovery *r = dgm_xcalloc(1, sizeof *r);
-    *r = (struct recovery){.core = core, .home = dgm_loop_current(), .done = done, .arg = arg};
-    recovery_next_page(r);
+    *r = (struct recovery){.core = core, .done = done, .arg = arg};
+    if (core->is_shared) { /* other servers work on unfinished tasks: those of dead ones come (share.c) */
+        core->recovering = r;
+        dgm_share_start(core);
+    } else {
+        recovery_next_page(r);
+    }
 }
 
 /* ---- runs of the process before --------------------------------------------------------------------------------- */
@@ -342,6 +346,8 @@ void dgm_core_drain(dgm_core *core, uint64_t ms, dgm_loop_fn on_drained, void *a
     core->drain_ms = ms;
     atomic_store(&core->undrained, core->n_shards);
     atomic_store(&core->draining, true);
+    if (core->is_shared)
+        dgm_share_set_agents(core);
     dgm_loop_post(core->shards[0].loop, drain_start_timer, core); /* before anybody can be done */
     for (size_t i = 0; i < core->n_shards; i++)
         dgm_loop_post(core->shards[i].loop, drain_start, &core->shards[i]);

@@ -240,6 +240,46 @@ static void readers_can_be_dismissed(void **state)
     assert_false(reader.failed);
 }
 
+static void ignore_records(void *arg)
+{
+    (void)arg;
+}
+
+static void open_at_0(void *arg)
+{
+    struct one *o = arg;
+    o->reader = dgm_log_reader_open(o->t->log, 0, ignore_records, o);
+    sem_post(&o->t->done);
+}
+
+static void read_to_the_cut(void *arg)
+{
+    struct one *o = arg;
+    o->failed = dgm_log_reader_is_cut(o->reader) || !dgm_log_reader_next(o->reader) ||
+                !dgm_log_reader_is_cut(o->reader) || dgm_log_reader_next(o->reader);
+    dgm_log_reader_close(o->reader);
+    sem_post(&o->t->done);
+}
+
+/* Without an end, after what is published. */
+static void readers_can_be_cut(void **state)
+{
+    struct test t;
+    (void)state;
+    start(&t, 1);
+    dgm_log_append(t.log, record(1));
+    dgm_log_append(t.log, record(2));
+    dgm_log_publish(t.log, 1);
+    struct one reader = {.t = &t};
+    dgm_loop_post(dgm_loops_at(t.loops, 1), open_at_0, &reader);
+    sem_wait(&t.done);
+    dgm_log_cut(t.log);
+    dgm_loop_post(dgm_loops_at(t.loops, 1), read_to_the_cut, &reader);
+    sem_wait(&t.done);
+    stop(&t);
+    assert_false(reader.failed);
+}
+
 /* Whether they are in one segment or in several. */
 static void the_last_records_are_given_in_order(void **state)
 {
@@ -260,7 +300,7 @@ static void the_last_records_are_given_in_order(void **state)
     stop(&t);
 }
 
-DGM_TEST_MAIN(dgm_test(the_last_records_are_given_in_order),
+DGM_TEST_MAIN(dgm_test(the_last_records_are_given_in_order), dgm_test(readers_can_be_cut),
               dgm_test(older_records_can_be_put_in_front), dgm_test(readers_can_be_dismissed),
               dgm_test(nothing_is_readable_before_it_is_published),
               dgm_test(readers_on_all_loops_see_everything_once),

@@ -400,9 +400,117 @@ static void a_task_is_found_by_the_calls_it_asks_for(void **state)
     stop_env(&e);
 }
 
+/* ---- a task with its turns --------------------------------------------------------------------------------------- */
+
+struct shown {
+    struct step s; /* first */
+    size_t n_turns, n_live;
+    bool is_live;
+    uint64_t first[4], last[4];
+    char agent[16], caller[4][16], request[4][32];
+};
+
+static void on_shown(dgm_code code, const dgm_task_log *task, const dgm_err *err, void *arg)
+{
+    struct shown *v = arg;
+    v->s.code = code;
+    if (code) {
+        v->s.err = *err;
+    } else {
+        v->n_turns = task->n_turns;
+        snprintf(v->agent, sizeof v->agent, "%.*s", DGM_P(task->agent));
+        snprintf(v->s.context, sizeof v->s.context, "%.*s", DGM_P(task->context_id));
+        assert_true(task->log->first_seq == 1 && !task->snapshot && !task->after);
+        for (size_t i = 0; i < task->n_turns && i < 4; i++) {
+            const dgm_task_turn *t = &task->turns[i];
+            v->first[i] = t->first_seq;
+            v->last[i] = t->last_seq;
+            assert_true(dgm_str_eq(t->protocol, RESPONSES));
+            snprintf(v->caller[i], sizeof v->caller[i], "%.*s", DGM_P(t->caller_id));
+            snprintf(v->request[i], sizeof v->request[i], "%.*s", DGM_P(t->request));
+        }
+    }
+    sem_post(&v->s.done);
+}
+
+static void show_it(struct step *s)
+{
+    dgm_core_read_task(s->e->core, s->owner, s->task_id, on_shown, s);
+}
+
+static void on_live(const dgm_live_task *tasks, size_t n, bool more, void *arg)
+{
+    struct shown *v = arg;
+    v->n_live = n + more;
+    for (size_t i = 0; i < n; i++)
+        v->is_live |= dgm_str_eq(tasks[i].id, v->s.task_id) && tasks[i].runs;
+    sem_post(&v->s.done);
+}
+
+static void list_it(struct step *s)
+{
+    dgm_core_list_live(s->e->core, 100, on_live, s);
+}
+
+static struct shown *show(struct env *e, const char *task, void (*fn)(struct step *))
+{
+    static size_t n;
+    struct shown *v = calloc(1, sizeof *v);
+    v->s.task_id = dgm_str_from(task);
+    do_step(e, &v->s, ++n, fn);
+    return v;
+}
+
+static void a_task_is_read_with_its_turns(void **state)
+{
+    struct env e;
+    start_env(&e, state, 0);
+    struct step *first = send_as(&e, "ask", NULL, "resp_1");
+    struct step *second = send_as(&e, "hold", first->task, "resp_2");
+    for (int round = 0; round < 2; round++) {
+        struct shown *v = show(&e, first->task, show_it);
+        assert_int_equal(v->s.code, DGM_OK);
+        assert_int_equal(v->n_turns, 2);
+        assert_string_equal(v->agent, "one");
+        assert_string_equal(v->s.context, first->context);
+        assert_string_equal(v->caller[0], "resp_1");
+        assert_string_equal(v->caller[1], "resp_2");
+        assert_string_equal(v->request[1], "{\"model\":\"one\"}");
+        assert_int_equal(v->first[0], 1);
+        assert_int_equal(v->last[0], second->first_seq - 1);
+        assert_int_equal(v->first[1], second->first_seq);
+        assert_int_equal(v->last[1] > 0, round); /* 0: it runs */
+        clear(&v->s);
+        v = show(&e, first->task, list_it);
+        assert_int_equal(v->is_live, !round);
+        clear(&v->s);
+        if (round)
+            break;
+        release();
+        struct step *more = ask(&e, first->task, NULL, subscribe_it, second->first_seq);
+        more->until_question = true;
+        read_all(&e, more, 0);
+        clear(more);
+        restart(&e);
+    }
+    struct shown *unknown = show(&e, "unknown", show_it);
+    assert_int_equal(unknown->s.code, DGM_TASK_NOT_FOUND);
+    clear(&unknown->s);
+    unknown = calloc(1, sizeof *unknown);
+    unknown->s.task_id = dgm_str_from(first->task);
+    unknown->s.owner.principal = DGM_STR("somebody else");
+    do_step(&e, &unknown->s, 1, show_it);
+    assert_int_equal(unknown->s.code, DGM_TASK_NOT_FOUND);
+    clear(&unknown->s);
+    clear(first);
+    clear(second);
+    stop_env(&e);
+}
+
 DGM_TEST_MAIN(ON_BOTH(a_turn_is_found_by_its_callers_id), ON_BOTH(every_turn_of_a_task_is_found),
               ON_BOTH(a_name_is_that_of_the_newest_turn),
               ON_BOTH(turns_that_were_trimmed_are_not_found),
               dgm_test(a_log_that_cannot_be_read_is_not_one_that_is_gone),
               ON_BOTH(a_task_with_many_readers_is_not_given_to_more),
-              ON_BOTH(a_task_is_found_by_the_calls_it_asks_for))
+              ON_BOTH(a_task_is_found_by_the_calls_it_asks_for),
+              ON_BOTH(a_task_is_read_with_its_turns))

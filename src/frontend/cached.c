@@ -54,10 +54,10 @@ void dgm_cached_send(dgm_http_exchange *x, const dgm_cached *it)
             (dgm_http_header){DGM_STR("Last-Modified"), dgm_http_date_text(a, it->modified_s)};
     for (size_t i = 0; i < it->n_more && i < 8; i++)
         headers[n++] = it->more[i];
-    if (has_it(dgm_http_request_of(x), tag, it->modified_s))
+    if (!it->status && has_it(dgm_http_request_of(x), tag, it->modified_s))
         dgm_http_respond(x, 304, (dgm_str){0}, headers, n, (dgm_str){0});
     else
-        dgm_http_respond(x, 200, it->type, headers, n, it->body);
+        dgm_http_respond(x, it->status ? it->status : 200, it->type, headers, n, it->body);
 }
 
 /* ---- where are we? ------------------------------------------------------------------------------------------- */

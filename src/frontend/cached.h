@@ -9,6 +9,7 @@
 
 typedef struct dgm_cached {
     dgm_str type; /* Content-Type */
+    int status;   /* 0: 200 */
     dgm_str body;
     dgm_str cache_control;
     dgm_str vary;       /* may be empty */

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "core/core.h"
+#include "net/address.h"
 #include "net/http.h"
 
 #include <stdatomic.h>
@@ -35,8 +36,9 @@ typedef enum dgm_access {
 } dgm_access;
 
 typedef enum dgm_body_limit {
-    DGM_BODY_SMALL,   /* DGM_MAX_SMALL_BODY_BYTES: a few members at most */
-    DGM_BODY_MESSAGES /* limits.http_body_bytes: the body has messages */
+    DGM_BODY_SMALL,    /* DGM_MAX_SMALL_BODY_BYTES: a few members at most */
+    DGM_BODY_MESSAGES, /* limits.http_body_bytes: the body has messages */
+    DGM_BODY_STREAM    /* the same: many values, which are decoded one by one */
 } dgm_body_limit;
 
 typedef enum dgm_route_scope {
@@ -79,6 +81,7 @@ struct dgm_frontend {
     bool lists_options;       /* Allow names OPTIONS */
     bool serves_early;        /* also before the first configuration is in use */
     bool is_probe;            /* its requests are logged at debug */
+    bool needs_role;          /* its handlers read is_operator and the two below it */
     /* Responds with an error of the router (credentials, origin, unknown path, too large) in the protocol's format. NULL:
      * like the other frontends at this path. */
     void (*refuse)(const dgm_front_request *q, const dgm_err *err, const dgm_http_header *headers,
@@ -98,7 +101,12 @@ struct dgm_front_request {
     dgm_owner owner;  /* the caller */
     dgm_strs may_set; /* prefixes of the server's metadata that the caller's token may set */
     bool any_tenant;  /* the caller may name any tenant (no tokens); else only its own */
-    dgm_str path;     /* below the agent's address */
+    /* What the caller may do beside its own calls; set for frontends with needs_role. */
+    bool is_operator;
+    bool may_inspect;     /* records of its own tasks; an operator those of every owner */
+    bool may_call_remote; /* let the server call other A2A servers for it */
+    dgm_address_ranges allowed_addresses; /* of may_call_remote: those that are not public */
+    dgm_str path;                         /* below the agent's address */
     /* the match (route.h) */
     const dgm_route *route;       /* NULL: the path or the method is unknown */
     const dgm_frontend *front;    /* of the route, or of the path; NULL: unknown path */

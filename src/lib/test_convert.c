@@ -277,7 +277,7 @@ static void a_whole_text_is_what_its_pieces_are(void **state)
                                         "  ",
                                         "[" M ",",
                                         M "\n{\"role\":1}",
-                                        "\xEF\xBB\xBF" M};
+                                        ("\xEF\xBB\xBF" M)};
     dgm_convert_options o = {.size = sizeof o, .from = DGM_FORMAT_A2A_10, .to = DGM_FORMAT_A2A_03};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

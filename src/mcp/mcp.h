@@ -160,6 +160,7 @@ typedef struct dgm_mcp_call_options {
     dgm_str tool;              /* its name or its own_name */
     const dgm_json *arguments; /* an object; NULL: {} */
     dgm_str call_id;           /* sent as the idempotency key; may be absent */
+    uint64_t fence;            /* sent with it, if it is not 0: store/share.h */
     dgm_str traceparent;       /* may be absent */
     dgm_str state;             /* of on_state: continue that call; absent: a new one */
     uint64_t timeout_ms;       /* 0: that of the server */

@@ -285,6 +285,7 @@ static dgm_mcp_call *call_new(dgm_mcp *m, dgm_loop *loop, const dgm_mcp_call_opt
     c->share_key = dgm_arena_dup(a, o->share_key);
     c->tool = dgm_arena_dup(a, o->tool);
     c->call_id = dgm_arena_dup(a, o->call_id);
+    c->fence = o->fence;
     c->traceparent = dgm_arena_dup(a, o->traceparent);
     c->arguments = yyjson_is_obj(dgm_mcp_plain(o->arguments))
                        ? dgm_json_copy(a, o->arguments)

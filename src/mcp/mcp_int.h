@@ -280,6 +280,7 @@ struct dgm_mcp_call {
     dgm_arena *round;            /* of the last reply and its questions */
     dgm_mcp_call_handler handler;
     dgm_str share_key, tool, call_id, traceparent;
+    uint64_t fence;
     const yyjson_val *arguments; /* an object */
     struct mcp_request *request;
     dgm_timer timer; /* how long it may take */

@@ -36,6 +36,8 @@ static void put_meta(dgm_buf *b, const struct mcp_session *s, const struct mcp_s
         dgm_buf_printf(b, "%s\"progressToken\":%lld", s->is_modern ? "," : "", (long long)id);
         put_member_str(b, "traceparent", send->call->traceparent);
         put_member_str(b, "dragoman/callId", send->call->call_id);
+        if (send->call->fence)
+            dgm_buf_printf(b, ",\"dragoman/fence\":%llu", (unsigned long long)send->call->fence);
     }
     dgm_buf_add_char(b, '}');
 }

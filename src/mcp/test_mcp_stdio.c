@@ -285,8 +285,24 @@ static void the_new_revision_needs_no_handshake(void **state)
     client_stop(&c);
     check_has(log_read(), "\"name\":\"last.one\",\"arguments\":{\"x\":1},\"_meta\":{\"io."
                           "modelcontextprotocol/protocolVersion\":\"2026-07-28\"");
-    check_has(received, "\"dragoman/callId\":\"call-1\"");
+    check_has(received, "\"dragoman/callId\":\"call-1\"}");
+    assert_null(strstr(received, "dragoman/fence")); /* the store is not shared */
     assert_null(strstr(received, "initialize"));
+    log_close();
+}
+
+static void the_fence_of_a_shared_store_is_sent(void **state)
+{
+    struct client c = {0};
+    (void)state;
+    log_open();
+    client_start_script(&c, "modern");
+    client_list(&c);
+    c.call.call_id = DGM_STR("call-1");
+    c.call.fence = UINT64_C(5000000000);
+    client_call(&c, "files__last_one");
+    client_stop(&c);
+    check_has(log_read(), "\"dragoman/callId\":\"call-1\",\"dragoman/fence\":5000000000}");
     log_close();
 }
 
@@ -695,6 +711,7 @@ int main(int argc, char **argv)
     script_main_if_named(argc, argv, scripts, sizeof scripts / sizeof *scripts);
     const struct CMUnitTest tests[] = {
         dgm_test(the_new_revision_needs_no_handshake),
+        dgm_test(the_fence_of_a_shared_store_is_sent),
         dgm_test(an_old_server_is_initialized),
         dgm_test(a_server_that_ignores_the_probe_is_initialized),
         dgm_test(a_server_of_unknown_revisions_is_reported),

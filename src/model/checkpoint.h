@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "base/err.h"
+#include "model/owner.h"
 
 #include <dragoman/model.h>
 #include <stdatomic.h>
@@ -82,4 +82,5 @@ typedef struct dgm_checkpoint_change {
     dgm_checkpoint row;
     dgm_str to;
     dgm_strs names;
+    dgm_fence fence; /* of the task whose graph makes the change */
 } dgm_checkpoint_change;

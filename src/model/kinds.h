@@ -10,6 +10,7 @@
 #define DGM_N_STATES 9
 /* Legal transitions between the states of a task: bit `to` of entry `from`. */
 extern const uint16_t dgm_state_transitions[DGM_N_STATES];
+extern const char *const dgm_state_names[DGM_N_STATES]; /* "input-required", ... */
 #define DGM_N_INTERNAL_KINDS 10
 
 #define DGM_FORMAT_IDS(X) /* symbol, name */                                                       \

@@ -13,6 +13,17 @@ typedef struct dgm_owner {
     dgm_str principal;
 } dgm_owner;
 
+/* What a write proves before it is made, in a store that several servers share: this server still owns the task (store/share.h).
+ * task_id empty: nothing is checked. */
+typedef struct dgm_fence {
+    dgm_owner owner;
+    dgm_str task_id;
+    uint64_t fence;
+    /* Of a change of checkpoints: the task may not be stored yet, since its first turn has just started. No other server can
+     * own such a task. Once it is stored, the fence is checked; once its first append has failed, the change is refused. */
+    bool is_new;
+} dgm_fence;
+
 /* A text that is stored for a caller without a task, by (owner, kind, name): conversations of OpenAI, responses that were
  * deleted; what agents store for later runs. Of limited size: more is DGM_TOO_LARGE. */
 typedef struct dgm_note {
@@ -21,6 +32,7 @@ typedef struct dgm_note {
     dgm_str text;       /* replaces the one before; absent: the note is removed */
     int64_t expires_ms; /* 0: never */
     size_t max_bytes;   /* of the text; 0: DGM_MAX_NOTE_BYTES */
+    dgm_fence fence;    /* of a note that an agent stores while it works */
 } dgm_note;
 
 /* A page of tasks. */

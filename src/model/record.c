@@ -29,14 +29,20 @@ static size_t record_size(size_t n_bytes)
     return size > sizeof(dgm_record) ? size : sizeof(dgm_record);
 }
 
+/* A Task collects what many events have brought. */
+static size_t record_limit(dgm_event_kind kind)
+{
+    return kind == DGM_EVENT_TASK ? DGM_MAX_TASK_BYTES : DGM_MAX_RECORD_BYTES;
+}
+
 static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_record, dgm_err *err)
 {
-    if (bytes.n > DGM_MAX_RECORD_BYTES)
-        return dgm_fail(
-            err, DGM_TOO_LARGE, NULL,
-            "an event of %zu bytes, more than the limit record_bytes of %zu: send it in "
-            "several chunks",
-            bytes.n, DGM_MAX_RECORD_BYTES);
+    size_t max = record_limit(head.kind);
+    if (bytes.n > max)
+        return dgm_fail(err, DGM_TOO_LARGE, NULL,
+                        "an event of %zu bytes, more than the limit %s of %zu: send it in "
+                        "several chunks",
+                        bytes.n, head.kind == DGM_EVENT_TASK ? "task_bytes" : "record_bytes", max);
     dgm_record *r = dgm_spare_alloc(record_size(bytes.n));
     r->head = head;
     atomic_init(&r->refs, 1);
@@ -236,7 +242,7 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
                         "an event without content; expected one of task, message, statusUpdate, "
                         "artifactUpdate, or internal");
     dgm_buf_clear(scratch);
-    scratch->max = DGM_MAX_RECORD_BYTES + WRITER_SLACK;
+    scratch->max = record_limit(event->kind) + WRITER_SLACK;
     dgm_writer w = {.out = scratch, .format = DGM_FORMAT_A2A_10};
     size_t text_at = 0;
     uint32_t text_n = 0;
@@ -246,7 +252,7 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
         dgm_form_write_event(&w, event);
     dgm_str bytes = dgm_buf_str(scratch);
     if (scratch->over) /* of unknown size: writing stopped */
-        bytes.n = DGM_MAX_RECORD_BYTES + 1;
+        bytes.n = record_limit(event->kind) + 1;
     bool look = !scratch->over && may_be_deep(event, bytes.n);
     size_t deep = look ? dgm_json_depth_fault(bytes) : bytes.n;
     if (deep < bytes.n) {
@@ -401,8 +407,8 @@ dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_even
     dgm_event event;
     dgm_err fault = {0};
     reader.err = &fault;
-    dgm_code rc =
-        dgm_json_read(a, dgm_record_bytes(r), DGM_MAX_RECORD_BYTES, "record_bytes", &root, &fault);
+    dgm_code rc = dgm_json_read(a, dgm_record_bytes(r), record_limit(r->head.kind), "record_bytes",
+                                &root, &fault);
     if (!rc)
         rc = dgm_form_read_event(&reader, root, NULL, &event);
     if (!rc && event.kind != r->head.kind)

@@ -41,6 +41,18 @@ bool dgm_state_is_final_03(dgm_task_state s)
 /* SUBMITTED is where a task begins; nothing goes back there once it has moved. */
 #define ANY ((1u << DGM_N_STATES) - 1)
 #define ANY_BUT_SUBMITTED (ANY & ~(1u << DGM_STATE_SUBMITTED))
+const char *const dgm_state_names[DGM_N_STATES] = {
+    [DGM_STATE_UNKNOWN] = "unknown",
+    [DGM_STATE_SUBMITTED] = "submitted",
+    [DGM_STATE_WORKING] = "working",
+    [DGM_STATE_COMPLETED] = "completed",
+    [DGM_STATE_FAILED] = "failed",
+    [DGM_STATE_CANCELED] = "canceled",
+    [DGM_STATE_INPUT_REQUIRED] = "input-required",
+    [DGM_STATE_REJECTED] = "rejected",
+    [DGM_STATE_AUTH_REQUIRED] = "auth-required",
+};
+
 const uint16_t dgm_state_transitions[DGM_N_STATES] = {
     [DGM_STATE_UNKNOWN] = ANY,
     [DGM_STATE_SUBMITTED] = ANY,

@@ -495,6 +495,15 @@ void dgm_http_end(dgm_http_exchange *x)
     exchange_end(x);
 }
 
+void dgm_http_cut(dgm_http_exchange *x)
+{
+    assert(x->state == EXCHANGE_RESPONDING);
+    if (x->c && x->chunked)
+        dgm_out_close_chunk(&x->c->out);
+    x->keep_alive = false;
+    exchange_end(x);
+}
+
 size_t dgm_http_backlog(const dgm_http_exchange *x)
 {
     return x->c ? dgm_http_conn_backlog(x->c) : 0;

@@ -8,9 +8,14 @@
 
 #include <assert.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-static const dgm_store_driver *const drivers[] = {&dgm_store_memory, &dgm_store_sqlite};
+/* dgm_err.detail */
+enum { STORE_LOST = 1, STORE_DUPLICATE };
+
+static const dgm_store_driver *const drivers[] = {&dgm_store_memory, &dgm_store_memory_shared,
+                                                  &dgm_store_sqlite, &dgm_store_postgres};
 
 /* ---- jobs ------------------------------------------------------------------------------------------ */
 
@@ -45,10 +50,13 @@ void dgm_job_on_answers(void *chain)
         case DGM_JOB_CHANGE:
         case DGM_JOB_PUT_NOTE:
         case DGM_JOB_TRIM:
+        case DGM_JOB_RELEASE:
+        case DGM_JOB_ANSWER:
             if (job->call.done)
                 job->call.done(code, err, arg);
             break;
         case DGM_JOB_TASK:
+        case DGM_JOB_ACQUIRE:
         case DGM_JOB_FIND_CALL: job->call.task(code, code ? NULL : job->got.row, err, arg); break;
         case DGM_JOB_RECORDS:
             job->call.records(code, job->got.records.at, code ? 0 : job->got.records.n, err, arg);
@@ -71,6 +79,10 @@ void dgm_job_on_answers(void *chain)
         case DGM_JOB_CHECKPOINTS:
             job->call.checkpoints(code, job->got.checkpoints.at, code ? 0 : job->got.checkpoints.n,
                                   job->got.checkpoints.more, err, arg);
+            break;
+        case DGM_JOB_COMMAND:
+            if (job->call.answered)
+                job->call.answered(code, job->got.note, err, arg);
             break;
         case DGM_JOB_LIST:
         case DGM_JOB_CONTEXT:
@@ -165,6 +177,36 @@ dgm_code dgm_append_misfit(const dgm_append *b, const uint64_t *last, dgm_err *e
                     first, (unsigned long long)*last);
 }
 
+dgm_code dgm_append_lost(dgm_str task_id, dgm_err *err)
+{
+    dgm_fail(err, DGM_UNAVAILABLE, NULL,
+             "another server has task %.*s now: connect again with the last event id",
+             DGM_P(task_id));
+    if (err)
+        err->detail = STORE_LOST;
+    return DGM_UNAVAILABLE;
+}
+
+dgm_code dgm_append_duplicate(const dgm_append *b, dgm_err *err)
+{
+    dgm_fail(err, DGM_UNAVAILABLE, NULL,
+             "another server received message %.*s at the same time: send it again",
+             DGM_P(b->taken->message_id));
+    if (err)
+        err->detail = STORE_DUPLICATE;
+    return DGM_UNAVAILABLE;
+}
+
+bool dgm_store_is_lost(const dgm_err *err)
+{
+    return err && err->code == DGM_UNAVAILABLE && err->detail == STORE_LOST;
+}
+
+bool dgm_store_is_duplicate(const dgm_err *err)
+{
+    return err && err->code == DGM_UNAVAILABLE && err->detail == STORE_DUPLICATE;
+}
+
 /* ---- writing --------------------------------------------------------------------------------------- */
 
 static void *put_array(struct dgm_block *b, const void *from, size_t bytes)
@@ -225,6 +267,9 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
                         : NULL;
     bool is_refused = note && note->code;
     job->pair = is_refused ? NULL : note;
+    if (note && dgm_str_eq(note->note.fence.task_id, batch->row.id))
+        note->note.fence.task_id =
+            (dgm_str){0};      /* that of the append: both are stored, or neither */
     s->driver->submit(s, job); /* takes both over */
     if (is_refused)
         dgm_loop_post(note->loop, dgm_job_on_answers, note);
@@ -241,15 +286,45 @@ void dgm_store_trim(dgm_store *s, dgm_retention keep_from, dgm_store_done done, 
 
 /* ---- life ------------------------------------------------------------------------------------------ */
 
-dgm_code dgm_store_open(const char *url, dgm_store **ret_store, dgm_err *err)
+/* *ret_rest: behind the scheme. */
+static const dgm_store_driver *driver_of(const char *url, const char **ret_rest)
 {
     for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
         size_t n = strlen(drivers[i]->scheme);
-        if (strncmp(url, drivers[i]->scheme, n) == 0 && url[n] == ':')
-            return drivers[i]->open(url + n + 1, ret_store, err);
+        if (strncmp(url, drivers[i]->scheme, n) == 0 && url[n] == ':') {
+            *ret_rest = url + n + 1;
+            return drivers[i];
+        }
     }
+    return NULL;
+}
+
+void dgm_store_show(const char *url, char *out, size_t size)
+{
+    const char *rest = "";
+    const dgm_store_driver *driver = driver_of(url, &rest);
+    if (driver && driver->show)
+        driver->show(rest, out, size);
+    else
+        snprintf(out, size, "%s", driver ? url : "");
+}
+
+dgm_code dgm_store_open(const char *url, dgm_store **ret_store, dgm_err *err)
+{
+    return dgm_store_open_with(url, &(dgm_store_options){0}, ret_store, err);
+}
+
+dgm_code dgm_store_open_with(const char *url, const dgm_store_options *options,
+                             dgm_store **ret_store, dgm_err *err)
+{
+    const char *rest;
+    const dgm_store_driver *driver = driver_of(url, &rest);
+    if (driver)
+        return driver->open(rest, options, ret_store, err);
+    int n = (int)strcspn(url, ":/@"); /* what is behind may be secret */
     return dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                    "unknown store \"%.200s\": write memory: or sqlite:PATH", url);
+                    "unknown store \"%.*s\": write memory:, sqlite:PATH or postgres:CONNINFO",
+                    n < 40 ? n : 40, url);
 }
 
 void dgm_store_close(dgm_store *s)

@@ -25,6 +25,14 @@
 
 typedef struct dgm_store dgm_store;
 
+/* Who may append to the log of a task: see store/share.h. In a store that is not shared: all zero. */
+typedef enum dgm_lease_holder { DGM_LEASE_OURS, DGM_LEASE_NONE, DGM_LEASE_OTHER } dgm_lease_holder;
+typedef struct dgm_lease {
+    dgm_lease_holder holder;
+    int64_t replica; /* that is the owner; 0: no replica */
+    uint64_t fence;
+} dgm_lease;
+
 /* The row of a task: what lists and look-ups need without its log. */
 typedef struct dgm_task_row {
     dgm_owner owner;
@@ -37,6 +45,7 @@ typedef struct dgm_task_row {
     uint64_t last_seq;
     uint64_t folded_seq; /* `folded` is the Task up to here; 0 if nothing was folded yet */
     dgm_str folded; /* the Task as a record's bytes, {"task":{...}}, written at the end of a turn */
+    dgm_lease lease; /* of a row that was read; lists come without it */
 } dgm_task_row;
 
 /* One exchange within a task. */
@@ -107,11 +116,16 @@ typedef struct dgm_append {
     dgm_strs open_calls;
     /* A note that is stored with it: after kill -9 both are there or neither is. NULL: none. */
     const dgm_append_note *note;
+    uint64_t
+        fence; /* of the lease (store/share.h); of the append that makes the task: 1; not shared: 0 */
+    bool releases; /* the lease is given back with this append */
     bool sync;
 } dgm_append;
 
 /* What a batch points to is copied before this returns, records are referenced. DGM_UNAVAILABLE: it is
- * not stored, now; the message says why and what to do. The same append may be tried again. */
+ * not stored, now; the message says why and what to do. The same append may be tried again, unless dgm_store_is_lost().
+ * In a shared store, also dgm_store_is_duplicate(): the message `taken` was stored by another replica meanwhile, with the same content, for
+ * another task: nothing of the append is stored, dgm_store_find_dedupe finds that turn. */
 void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done, void *arg);
 
 /* ---- reading ----------------------------------------------------------------------------------------- */
@@ -196,8 +210,21 @@ void dgm_store_get_context(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str
 
 /* ---- life ---------------------------------------------------------------------------------------------- */
 
-/* "memory:" or "sqlite:PATH". The former forgets the tasks that ended first when it has more than
+/* "memory:", "sqlite:PATH" or "postgres:CONNINFO", without a password. The first forgets the tasks that ended first when it has more than
  * DGM_MAX_MEMORY_TASKS or DGM_MAX_MEMORY_BYTES, and the oldest notes and threads of graphs likewise. A second process on the same database is refused, naming the holder. */
+/* For people: as above, of PostgreSQL only what is not secret. */
+void dgm_store_show(const char *url, char *out, size_t size);
+/* Of a store that several servers share; the others ignore it. All zero: the defaults. */
+typedef struct dgm_store_options {
+    dgm_str replica_name; /* of this server, for people; absent: the name of the host */
+    uint32_t
+        lease_ms; /* a server that the database has not heard of for so long is dead; 0: DGM_LEASE_MS */
+    bool polls; /* no LISTEN and NOTIFY: for poolers and databases that have none */
+} dgm_store_options;
+#define DGM_LEASE_MS 10000
+#define DGM_MIN_LEASE_MS 1000
+dgm_code dgm_store_open_with(const char *url, const dgm_store_options *options,
+                             dgm_store **ret_store, dgm_err *err);
 dgm_code dgm_store_open(const char *url, dgm_store **ret_store, dgm_err *err);
 /* Finishes what was asked for, then closes. Callbacks are posted to their loops: close before
  * dgm_loops_free. */
@@ -217,6 +244,13 @@ typedef struct dgm_store_stats {
     /* Of a store that writes to a disk: how many took at most so long; the last, longer than all bounds. */
     uint64_t commit_took[DGM_N_COMMIT_BOUNDS + 1];
     uint64_t commit_ns; /* all together */
+    /* Of a shared store. */
+    int64_t
+        lease_left_ms;   /* of this server's life, as the database sees it; negative: it is over */
+    uint64_t taken_over; /* tasks of dead servers, by this one */
+    uint64_t wakeup_took[DGM_N_COMMIT_BOUNDS +
+                         1]; /* from the commit of an event to its wake-up in another server */
+    uint64_t wakeup_ns;
 } dgm_store_stats;
 dgm_store_stats dgm_store_stats_of(dgm_store *s);
 

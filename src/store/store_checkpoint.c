@@ -53,6 +53,14 @@ dgm_code dgm_checkpoint_check_room(const dgm_checkpoint *c, size_t n, size_t byt
     return DGM_OK;
 }
 
+dgm_str dgm_str_just_behind(dgm_arena *a, dgm_str s)
+{
+    char *p = dgm_arena_alloc(a, s.n + 1);
+    if (s.n)
+        memcpy(p, s.p, s.n);
+    return (dgm_str){p, s.n + 1};
+}
+
 static dgm_code check_change(const dgm_checkpoint_change *c, size_t *ret_bytes, dgm_err *err)
 {
     const dgm_checkpoint *row = &c->row;
@@ -114,7 +122,7 @@ static size_t room_of_change(const dgm_checkpoint_change *c)
     const dgm_checkpoint *row = &c->row;
     size_t n = dgm_room(row->thread) + dgm_room(row->ns) + dgm_room(row->id) +
                dgm_room(row->parent) + dgm_room(row->run) + dgm_room(row->checkpoint.type) +
-               dgm_room(row->metadata.type) + dgm_room(c->to);
+               dgm_room(row->metadata.type) + dgm_room(c->to) + dgm_room_of_fence(&c->fence);
     for (size_t i = 0; i < row->n_writes; i++) {
         const dgm_checkpoint_write *w = &row->writes[i];
         n += sizeof *w + dgm_room(w->task) + dgm_room(w->path) + dgm_room(w->channel) +
@@ -156,6 +164,7 @@ static void put_change(struct dgm_block *b, dgm_checkpoint_change *c)
     dgm_put(b, &c->row.parent);
     dgm_put(b, &c->row.run);
     dgm_put(b, &c->to);
+    dgm_put_fence(b, &c->fence);
 }
 
 void dgm_store_change_checkpoints(dgm_store *s, dgm_str agent, const dgm_checkpoint_change *change,

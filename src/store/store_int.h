@@ -7,13 +7,17 @@
  */
 #pragma once
 
-#include "store/store.h"
+#include "store/share.h"
+
+#include <stdatomic.h>
 
 typedef enum dgm_job_kind {
     DGM_JOB_APPEND,
     DGM_JOB_TASK,
     DGM_JOB_RECORDS,
-    DGM_JOB_TURNS, /* up to here about one task, and up to the next comment about one thread: answered in order */
+    DGM_JOB_TURNS,
+    DGM_JOB_ACQUIRE,
+    DGM_JOB_RELEASE, /* up to here about one task, and up to the next comment about one thread: answered in order */
     DGM_JOB_CHECKPOINTS,
     DGM_JOB_CHANGE,
     /* of no task or thread */
@@ -25,7 +29,10 @@ typedef enum dgm_job_kind {
     DGM_JOB_UNFINISHED,
     DGM_JOB_GET_NOTE,
     DGM_JOB_PUT_NOTE,
-    DGM_JOB_TRIM
+    DGM_JOB_TRIM,
+    /* of a shared store */
+    DGM_JOB_COMMAND,
+    DGM_JOB_ANSWER
 } dgm_job_kind;
 
 /* What is looked for; a kind of look-up has its own members. */
@@ -39,14 +46,17 @@ typedef struct dgm_find {
 
 typedef struct dgm_job {
     struct dgm_job *next;       /* in its queue, or in the chain that is posted */
-    struct dgm_job *lane_next;  /* sqlite: the next one in its lane */
-    struct dgm_job *group_next; /* sqlite: the next append to the same task in one commit */
+    struct dgm_job *lane_next;  /* the next one in its lane */
+    struct dgm_job *group_next; /* the next append to the same task in one commit */
     struct dgm_job *pair; /* of an append: a note that is in the same commit; submitted with it */
     dgm_loop *loop;
     dgm_job_kind kind;
-    uint64_t hash;      /* sqlite: of the task it is about; its lane */
-    size_t held;        /* sqlite: bytes that count for the limit of its queue */
-    bool waiting, done; /* sqlite: for an append before it; with the work */
+    uint64_t hash;      /* of the task it is about; its lane */
+    size_t held;        /* bytes that count for the limit of its queue */
+    bool waiting, done; /* for an append before it; with the work: of drivers with lanes */
+    bool is_again;      /* postgres: the next batch has it */
+    bool in_doubt;      /* postgres: it was sent, and no answer came: it may be stored */
+    void *state;        /* postgres: of an answer that comes in parts; in the arena */
 
     union { /* what was asked for; lives in the job's own block */
         struct {
@@ -59,6 +69,8 @@ typedef struct dgm_job {
             dgm_str task_id;
             uint64_t seq;
             size_t max, max_bytes;
+            uint64_t fence;  /* of RELEASE */
+            bool has_failed; /* likewise: see dgm_store_release_failed */
         } task;
         dgm_find find;
         struct {
@@ -88,6 +100,17 @@ typedef struct dgm_job {
             int64_t from; /* sqlite: where its next step begins */
             int stage;    /* and of what */
         } trim;
+        struct {
+            dgm_command is; /* its id is the driver's, and `from` */
+            int64_t to;
+            uint64_t ms;
+        } command;
+        struct {
+            int64_t command, to;
+            dgm_code code;
+            const dgm_err *err; /* NULL: code is DGM_OK */
+            dgm_str body;
+        } answer;
     };
 
     union { /* the answer */
@@ -102,7 +125,7 @@ typedef struct dgm_job {
             dgm_str task_id;
         } turns;
         dgm_dedupe_row *dedupe;
-        dgm_str note; /* absent: none */
+        dgm_str note; /* absent: none; of a command: the body of its answer */
         struct {
             dgm_task_row *at;
             size_t n;
@@ -129,13 +152,16 @@ typedef struct dgm_job {
         dgm_store_got_list list;
         dgm_store_got_note note;
         dgm_checkpoints_got checkpoints;
+        dgm_command_answered answered;
     } call;
     void *arg;
 } dgm_job;
 
 typedef struct dgm_store_driver {
     const char *scheme; /* "memory": in URLs */
-    dgm_code (*open)(const char *rest, dgm_store **ret_store, dgm_err *err);
+    dgm_code (*open)(const char *rest, const dgm_store_options *options, dgm_store **ret_store,
+                     dgm_err *err);
+    void (*show)(const char *rest, char *out, size_t size); /* NULL: all of it may be shown */
     void (*close)(dgm_store *s);
     void (*submit)(dgm_store *s, dgm_job *job); /* takes it over; answers it later */
     bool (*is_unknown)(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
@@ -144,12 +170,25 @@ typedef struct dgm_store_driver {
     dgm_store_stats (*stats)(dgm_store *s);
 } dgm_store_driver;
 
+/* Of drivers whose stores are shared: store/share.h. Commands and leases are jobs. */
+typedef struct dgm_share_driver {
+    void (*share)(dgm_store *s, dgm_loop *loop, const dgm_share_handlers *handlers);
+    void (*follow)(dgm_store *s, dgm_owner owner, dgm_str task_id, int64_t owner_replica);
+    bool (*is_followed)(dgm_store *s, dgm_owner owner, dgm_str task_id);
+    void (*set_agents)(dgm_store *s, const dgm_str *agents, size_t n);
+} dgm_share_driver;
+
 /* The head of every driver's store. */
 struct dgm_store {
     const dgm_store_driver *driver;
+    const dgm_share_driver
+        *share; /* NULL: it is not shared; ACQUIRE and later kinds of jobs do not come then */
+    _Atomic int64_t replica; /* its id; another one after it was declared dead */
+    char replica_name[DGM_MAX_REPLICA_NAME_BYTES + 1];
 };
 
-extern const dgm_store_driver dgm_store_memory, dgm_store_sqlite;
+extern const dgm_store_driver dgm_store_memory, dgm_store_memory_shared, dgm_store_sqlite,
+    dgm_store_postgres;
 
 /* ---- for drivers ----------------------------------------------------------------------------------- */
 
@@ -173,6 +212,26 @@ static inline uint64_t dgm_append_first(const dgm_append *b)
 dgm_code dgm_append_check(const dgm_append *b, dgm_err *err);
 /* The refusal of one that does not begin where the log ends; last NULL: there is no such task. */
 dgm_code dgm_append_misfit(const dgm_append *b, const uint64_t *last, dgm_err *err);
+/* The refusals of a shared store: dgm_store_is_lost, dgm_store_is_duplicate. */
+dgm_code dgm_append_lost(dgm_str task_id, dgm_err *err);
+dgm_code dgm_append_duplicate(const dgm_append *b, dgm_err *err);
+/* Why a command has no answer; ms 0: its replica is dead. */
+dgm_code dgm_command_unanswered(uint64_t ms, dgm_err *err);
+
+/* The next name of a server, if the options have none: that of the host. */
+void dgm_store_set_name(dgm_store *s, dgm_str name);
+
+/* Where a driver sends what the core is called with: to its loop, from any thread. Closed: what is still on the way is not
+ * called any more. */
+typedef struct dgm_share_port dgm_share_port;
+dgm_share_port *dgm_share_port_new(dgm_loop *loop, const dgm_share_handlers *handlers);
+void dgm_share_port_close(dgm_share_port *p); /* NULL is fine; frees it, later */
+void dgm_share_port_orphans(dgm_share_port *p, const dgm_task_row *rows, size_t n);
+void dgm_share_port_searched(dgm_share_port *p);
+void dgm_share_port_owned(dgm_share_port *p, const dgm_task_row *rows, size_t n);
+void dgm_share_port_renewed(dgm_share_port *p);
+void dgm_share_port_grown(dgm_share_port *p, dgm_owner owner, dgm_str task_id);
+void dgm_share_port_command(dgm_share_port *p, const dgm_command *command);
 
 static inline bool dgm_job_is_write(const dgm_job *job)
 {
@@ -189,6 +248,9 @@ static inline size_t dgm_value_size(const dgm_checkpoint_value *v)
 {
     return v->bytes ? v->bytes->n : 0;
 }
+
+/* The next text in the order of bytes. */
+dgm_str dgm_str_just_behind(dgm_arena *a, dgm_str s);
 
 /* The refusal of writes that a checkpoint has no room for; n: how many it has then, bytes: of all its values. */
 dgm_code dgm_checkpoint_check_room(const dgm_checkpoint *c, size_t n, size_t bytes, dgm_err *err);

@@ -42,6 +42,19 @@ static inline void dgm_put_row(struct dgm_block *b, dgm_task_row *r)
     dgm_put(b, &r->folded);
 }
 
+static inline size_t dgm_room_of_fence(const dgm_fence *f)
+{
+    return dgm_room(f->owner.tenant) + dgm_room(f->owner.principal) + dgm_room(f->task_id);
+}
+
+static inline void dgm_put_fence(struct dgm_block *b, dgm_fence *f)
+{
+    dgm_put(b, &f->owner.tenant);
+    dgm_put(b, &f->owner.principal);
+    dgm_put(b, &f->task_id);
+}
+
+dgm_job *dgm_job_new_task(dgm_job_kind kind, dgm_owner owner, dgm_str task_id, void *arg);
 /* See dgm_store_put_note. Its code is not DGM_OK if it is too large: then it is answered without the driver. */
 dgm_job *dgm_job_new_note(const dgm_note *note, dgm_store_done done, void *arg);
 /* With so much room behind it; on a loop, which is answered. */

@@ -4,7 +4,7 @@
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 
-static dgm_job *task_job(dgm_job_kind kind, dgm_owner owner, dgm_str task_id, void *arg)
+dgm_job *dgm_job_new_task(dgm_job_kind kind, dgm_owner owner, dgm_str task_id, void *arg)
 {
     struct dgm_block b;
     dgm_job *job = dgm_job_new(
@@ -20,7 +20,7 @@ static dgm_job *task_job(dgm_job_kind kind, dgm_owner owner, dgm_str task_id, vo
 void dgm_store_get_task(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_task got,
                         void *arg)
 {
-    dgm_job *job = task_job(DGM_JOB_TASK, owner, task_id, arg);
+    dgm_job *job = dgm_job_new_task(DGM_JOB_TASK, owner, task_id, arg);
     job->call.task = got;
     s->driver->submit(s, job);
 }
@@ -28,7 +28,7 @@ void dgm_store_get_task(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_stor
 void dgm_store_get_records(dgm_store *s, dgm_owner owner, dgm_str task_id, uint64_t seq, size_t max,
                            size_t max_bytes, dgm_store_got_records got, void *arg)
 {
-    dgm_job *job = task_job(DGM_JOB_RECORDS, owner, task_id, arg);
+    dgm_job *job = dgm_job_new_task(DGM_JOB_RECORDS, owner, task_id, arg);
     job->task.seq = seq;
     job->task.max = max;
     job->task.max_bytes = max_bytes;
@@ -39,7 +39,7 @@ void dgm_store_get_records(dgm_store *s, dgm_owner owner, dgm_str task_id, uint6
 void dgm_store_get_turns(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_turns got,
                          void *arg)
 {
-    dgm_job *job = task_job(DGM_JOB_TURNS, owner, task_id, arg);
+    dgm_job *job = dgm_job_new_task(DGM_JOB_TURNS, owner, task_id, arg);
     job->call.turns = got;
     s->driver->submit(s, job);
 }
@@ -156,16 +156,18 @@ void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_ro
 static dgm_job *note_job(dgm_job_kind kind, const dgm_note *n, void *arg)
 {
     struct dgm_block b;
-    dgm_job *job = dgm_job_new(kind,
-                               dgm_room(n->owner.tenant) + dgm_room(n->owner.principal) +
-                                   dgm_room(n->kind) + dgm_room(n->name) + dgm_room(n->text),
-                               &b, arg);
+    dgm_job *job =
+        dgm_job_new(kind,
+                    dgm_room(n->owner.tenant) + dgm_room(n->owner.principal) + dgm_room(n->kind) +
+                        dgm_room(n->name) + dgm_room(n->text) + dgm_room_of_fence(&n->fence),
+                    &b, arg);
     job->note = *n;
     dgm_put(&b, &job->note.owner.tenant);
     dgm_put(&b, &job->note.owner.principal);
     dgm_put(&b, &job->note.kind);
     dgm_put(&b, &job->note.name);
     dgm_put(&b, &job->note.text);
+    dgm_put_fence(&b, &job->note.fence);
     return job;
 }
 

@@ -5,7 +5,8 @@
 #pragma once
 
 #include "base/limits.h"
-#include "store/store.h"
+#include "store/share.h"
+#include "store/test_database.h"
 #include "support/check.h"
 
 #include <pthread.h>
@@ -14,7 +15,7 @@
 /* ---- a store, its loops, calls that wait ----------------------------------------------------------- */
 
 struct env {
-    char dir[64], url[128];
+    char dir[64], url[400];
     dgm_loops *loops;
     dgm_store *store;
     dgm_arena *arena; /* of what calls return */
@@ -76,8 +77,15 @@ static inline struct env setup(void **state)
         snprintf(e.url, sizeof e.url, "memory:");
     else
         env_dir(&e);
+    if (strcmp(driver, "postgres") == 0)
+        postgres_url(e.url, sizeof e.url);
     env_open(&e);
     return e;
+}
+
+static inline bool is_sqlite(const struct env *e)
+{
+    return strncmp(e->url, "sqlite:", 7) == 0;
 }
 
 static inline const char *db_path(const struct env *e)
@@ -99,6 +107,23 @@ static inline void teardown(struct env *e)
     dgm_loops_free(e->loops);
     dgm_arena_free(e->arena);
     remove_dir(e->dir);
+    if (strncmp(e->url, "postgres:", 9) == 0)
+        check_postgres(e->url);
+}
+
+/* A store that was opened again is another server: the tasks are its own, without the change of a fence that a takeover is. */
+static inline void own_all_tasks(struct env *e)
+{
+    char sql[100];
+    if (!dgm_store_is_shared(e->store))
+        return;
+    const char *conninfo = strstr(e->url, "host=");
+    assert_non_null(conninfo);
+    PGconn *c = PQconnectdb(conninfo);
+    snprintf(sql, sizeof sql, "UPDATE dragoman.tasks SET owner=%lld,fence=1",
+             (long long)dgm_store_replica(e->store).id);
+    postgres_ask(c, sql);
+    PQfinish(c);
 }
 
 static inline void reopen(struct env *e)
@@ -106,6 +131,7 @@ static inline void reopen(struct env *e)
     dgm_store_close(e->store);
     e->store = NULL;
     env_open(e);
+    own_all_tasks(e);
 }
 
 /* One call and its answer. */
@@ -366,7 +392,8 @@ static inline void make_deltas(struct making *m, dgm_owner owner, const char *id
                                            .created_ms = T0,
                                            .status_ms = T0,
                                            .last_seq = last + n},
-                                   .n_records = n}};
+                                   .n_records = n,
+                                   .fence = 1}};
     m->batch.records = m->records;
     for (size_t i = 0; i < n; i++)
         m->records[i] = delta(last + 1 + i, turn);
@@ -485,4 +512,5 @@ static inline void check_code(dgm_code got, dgm_code want, const dgm_err *err, c
 
 /* A test for each driver; *state says which. */
 #define ON_EVERY(fn)                                                                               \
-    dgm_test_with("memory: " #fn, fn, "memory"), dgm_test_with("sqlite: " #fn, fn, "sqlite")
+    dgm_test_with("memory: " #fn, fn, "memory"), dgm_test_with("sqlite: " #fn, fn, "sqlite"),      \
+        dgm_test_with("postgres: " #fn, fn, "postgres")

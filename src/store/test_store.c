@@ -234,7 +234,7 @@ static void urls_name_a_driver(void **state)
     (void)state;
     dgm_store *s = NULL;
     dgm_err err = {0};
-    check_code(dgm_store_open("postgres:host=x", &s, &err), DGM_BAD_PARAMS, &err, "sqlite:PATH");
+    check_code(dgm_store_open("mysql:host=x", &s, &err), DGM_BAD_PARAMS, &err, "postgres:CONNINFO");
     check_code(dgm_store_open("memory", &s, &err), DGM_BAD_PARAMS, &err, "memory:");
     check_code(dgm_store_open("memory:x", &s, &err), DGM_BAD_PARAMS, &err, "has no path");
     assert_null(s);

@@ -201,7 +201,7 @@ static void end(struct env *e)
 {
     dgm_err err = {0};
     dgm_db_counts counts;
-    if (*e->dir)
+    if (is_sqlite(e))
         check_ok(dgm_db_check(db_path(e), on_fault, NULL, &counts, &err), err);
     teardown(e);
 }

@@ -86,6 +86,11 @@ static void new_message_ids_are_distinguished_from_old_ones(void **state)
     struct env e = setup(state);
     int64_t later = dgm_loop_unix_ms() + 60000;
     dgm_str demo = DGM_STR("demo"), none = {0}, ctx = DGM_STR("ctx");
+    if (dgm_store_is_shared(e.store)) { /* others store messages, too */
+        assert_false(dgm_store_is_unknown(e.store, alice, demo, none, DGM_STR("m")));
+        teardown(&e);
+        return;
+    }
     for (int i = 0; !dgm_store_is_unknown(e.store, alice, demo, none, DGM_STR("m")); i++) {
         assert_true(i < 30000);
         usleep(1000);

@@ -1,7 +1,9 @@
 """A LangGraph graph behind Dragoman beside the bare graph and beside `langgraph dev`, and a turn of a worker beside a process per
 message: rows for scripts/bench-server.
 
-CPU time is that of all processes of a server: ours is the program and its worker. Requests come one after the other or from a few threads of this
+CPU time is that of all processes of a server, user and system: ours is the program and its worker. The state of threads is in memory on
+both sides: ours with `checkpointer: memory` (LangGraph's InMemorySaver, which saves at the end of a run), that of `langgraph dev` as its in-memory
+runtime does it; one row has ours in the server's store, which is the default (`checkpointer: server`, every step is saved before the next). Requests come one after the other or from a few threads of this
 program, on the other core; both servers get the same ones."""
 import contextlib
 import http.client
@@ -18,8 +20,8 @@ from kit import DRAGOMAN, FOLDER, ROOT, Failed, Row, Server, Skip, free_port, ou
 
 GRAPH = os.path.join(ROOT, "tests/bench/graph")
 TURN = os.path.join(ROOT, "tests/bench/turn")
-PYTHON = os.path.join(ROOT, "tests/interop/langgraph/.venv-langgraph/bin/python")
-DEV = os.path.join(ROOT, "tests/interop/langgraph-server/.venv-langgraph-api/bin")
+DEV = os.path.join(ROOT, "tests/interop/langgraph/.venv-langgraph/bin")
+PYTHON = os.path.join(DEV, "python")
 LEAST_OF_BARE, TIMES_DEV, TIMES_PROCESS = 0.8, 3, 50
 LONG, SHORT = 1000, 20  # tokens of an answer
 THREADS, FIRST = 16, 30
@@ -63,10 +65,10 @@ def config_of(name, agent):
     return path
 
 
-def graph_server():
+def graph_server(checkpointer="memory"):
     needed(PYTHON, "LangGraph")
     return Server(*ours(config=config_of("graph", {"type": "langgraph", "settings": {
-        "config": os.path.join(GRAPH, "langgraph.json"), "checkpointer": "memory",
+        "config": os.path.join(GRAPH, "langgraph.json"), "checkpointer": checkpointer,
         "command": [PYTHON, "-m", "dragoman.worker"], "env": {"PYTHONPATH": os.path.join(ROOT, "python")}}})))
 
 
@@ -209,7 +211,7 @@ def bare(seconds):
 
 
 def streamed(seconds):
-    """Tokens per second that a client has read of streams one after the other; CPU microseconds of the server's process a token."""
+    """Of streams one after the other: tokens per second that a client has read; CPU microseconds a token of the server's process, and of it and its worker."""
     with graph_server() as server:
         connection, n, first = connect(server.url), 0, None
         while True:
@@ -218,11 +220,12 @@ def streamed(seconds):
             if text.count(b"token") < LONG:
                 raise Failed(f"a stream of {LONG} tokens has {text.count(b'token')}")
             if first is None:  # the graph is loaded
-                first, cpu = time.monotonic(), own_cpu(server.p.pid)
+                first, own, tree = time.monotonic(), own_cpu(server.p.pid), tree_cpu(server.p.pid)
                 continue
             n += 1
             if time.monotonic() - first >= seconds:
-                return n * LONG / (time.monotonic() - first), (own_cpu(server.p.pid) - cpu) * 1e6 / (n * LONG)
+                return (n * LONG / (time.monotonic() - first), (own_cpu(server.p.pid) - own) * 1e6 / (n * LONG),
+                        (tree_cpu(server.p.pid) - tree) * 1e6 / (n * LONG))
 
 
 def own_cpu(pid):
@@ -230,8 +233,8 @@ def own_cpu(pid):
         return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13])) / TICKS
 
 
-def beside_dev(measure, request_at=lambda _: their_request):
-    with graph_server() as server:
+def beside_dev(measure, request_at=lambda _: their_request, checkpointer="memory"):
+    with graph_server(checkpointer) as server:
         mine = measure(server, our_request)
     with Dev() as server:
         return mine, measure(server, request_at(server.url))
@@ -268,8 +271,12 @@ def graph_rows(seconds):
             lambda: (streamed(seconds)[0], bare(seconds)["tokens_per_s"]), against="the bare graph"),
         Row("graph: CPU time of the server for a token, beside that of the bare graph", "microseconds", None,
             lambda: (streamed(seconds)[1], bare(seconds)["cpu_us_per_token"]), against="the bare graph"),
+        Row("graph: CPU time of the server and its worker for a token, beside that of the bare graph", "microseconds", None,
+            lambda: (streamed(seconds)[2], bare(seconds)["cpu_us_per_token"]), against="the bare graph"),
         Row(f"graph: answers of {SHORT} tokens over A2A, not streamed", "requests per CPU-second", TIMES_DEV,
             lambda: beside_dev(lambda server, request_of: per_cpu_second(server, request_of, seconds), their_a2a_request), against="langgraph dev"),
+        Row("graph: the same, with our state in the server's store", "requests per CPU-second", None,
+            lambda: beside_dev(lambda server, request_of: per_cpu_second(server, request_of, seconds), their_a2a_request, "server"), against="langgraph dev"),
         Row("graph: the same, beside runs without a thread (/runs/wait), which store nothing", "requests per CPU-second", None,
             lambda: beside_dev(lambda server, request_of: per_cpu_second(server, request_of, seconds)), against="langgraph dev"),
         Row("graph: from the request to the first token", "ms", 1 / TIMES_DEV,

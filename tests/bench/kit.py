@@ -26,7 +26,8 @@ class Failed(Exception):
 
 
 def pinned(core, *command):
-    return ["taskset", "-c", str(core), *command] if PINNED else list(command)
+    """core None: wherever the system puts it."""
+    return ["taskset", "-c", str(core), *command] if PINNED and core is not None else list(command)
 
 
 def write_config(path=CONFIG, more=""):
@@ -37,15 +38,16 @@ def write_config(path=CONFIG, more=""):
 # ---- servers ---------------------------------------------------------------------------------------------
 
 class Server:
-    def __init__(self, *command, core=0):
+    def __init__(self, *command, core=0, env=None):
         self.p = subprocess.Popen(pinned(core, *command), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=FOLDER,
-                                  env={**os.environ, "NODE_ENV": "production"})
+                                  env={**os.environ, "NODE_ENV": "production", **(env or {})})
         for line in self.p.stdout:
             port = re.search(rb"^(?:.*127\.0\.0\.1:)?(\d+)\s*$", line)
             if port:
                 self.url = f"http://127.0.0.1:{port[1].decode()}/"
                 return
-        raise Failed(f"{command[0]} did not start")
+        self.__exit__()
+        raise Failed(f"{' '.join(command)} did not start")
 
     def __enter__(self):
         return self
@@ -110,7 +112,7 @@ def startup(command_for, rounds):
 # ---- figures -----------------------------------------------------------------------------------------------
 
 def number(x):
-    return f"{x:,.0f}" if x >= 100 else f"{x:.1f}" if x >= 10 else f"{x:.2f}"
+    return f"{x:,.0f}" if x >= 100 else f"{x:.1f}" if x >= 10 else f"{x:.2f}" if x >= 0.1 or not x else f"{x:.2g}"
 
 
 class Skip(Exception):

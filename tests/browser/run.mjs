@@ -1,66 +1,65 @@
-// The page in chromium: what a person sees and can do. TAP.
+// The page in chromium: what a person sees and can do in a conversation. TAP.
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, connect } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
+import { join, resolve } from "node:path";
+import { check, contains, end, HERE, PATIENCE, pause, ROOT, run_tests, same, same_json, start, until } from "./lib/harness.mjs";
+import { patched } from "../../web/lib/patch.js";
 
-const HERE = dirname(fileURLToPath(import.meta.url));
-const ROOT = resolve(HERE, "../..");
-const DRAGOMAN = resolve(ROOT, process.env.DRAGOMAN ?? "build/dragoman");
-const CHROMIUM = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
-const PATIENCE = 60000; // ms; what happens, happens long before
+const tests = [];
+const test = (name, run, options = {}) => tests.push({ name, run, ...options });
+let page; // of the test that runs
+const on_page = (fn) => async (t) => { page = t.page; await fn(t); };
 
-// ---- the server, and a way to it that can be cut ----------------------------------------------------------------
+// ---- what a person does --------------------------------------------------------------------------------------------
 
-function start(...args) {
-  const child = spawn(DRAGOMAN, ["serve", "--listen", "127.0.0.1:0", ...args], { stdio: ["ignore", "pipe", "pipe"] });
-  const server = { child, log: "" };
-  child.stderr.on("data", (d) => (server.log += d));
-  return new Promise((done, fail) => {
-    let out = "";
-    child.stdout.on("data", (d) => {
-      out += d;
-      const m = out.match(/listening on (http:\S+)/);
-      if (m) done(Object.assign(server, { url: m[1] }));
-    });
-    child.on("exit", (code) => fail(new Error(`the server ended with ${code}: ${server.log}`)));
-  });
+async function open(server, agent = "demo", in_page = page) {
+  await in_page.goto(`${server.url}/agents/${agent}/`);
+  await in_page.locator(".welcome h2").waitFor();
 }
-
-function end(server) {
-  return new Promise((done) => {
-    server.child.removeAllListeners("exit");
-    server.child.on("exit", (code) => done(code));
-    server.child.kill("SIGTERM");
-  });
+async function say(words, in_page = page) {
+  await in_page.fill("#composer-text", words);
+  await in_page.press("#composer-text", "Enter");
+}
+async function settled(in_page = page) {
+  await in_page.locator("#stop").waitFor({ state: "hidden" });
+  await until(async () => !(await in_page.locator('.agent[aria-busy="true"]').count()), "the answer is shown");
+}
+async function ask(words) {
+  await say(words);
+  await settled();
+}
+const turns = (in_page = page) => in_page.locator(".turn");
+const last = (what, options) => page.locator(".turn").last().locator(what, options);
+const text = (what = ".markdown") => last(what).first().innerText();
+const answer = async () => (await last(".markdown").allInnerTexts()).join("\n").trim();
+const times_in = (all, part) => all.split(part).length - 1;
+const kept = (in_page = page) => in_page.evaluate(() => JSON.parse(localStorage.getItem("dragoman:conversations") ?? "[]"));
+const context_of = (in_page = page) => new URL(in_page.url()).searchParams.get("c");
+const a2a = (url, path) => fetch(`${url}${path}`, { headers: { "A2A-Version": "1.0" } }).then((r) => r.json());
+async function open_card(card) {
+  if (!(await card.evaluate((e) => e.open))) await card.locator("summary").first().press("Enter");
 }
 
 // A port whose connections we can cut, as a network does.
 function wire_to(url) {
-  const port = Number(new URL(url).port), open = new Set();
+  const port = Number(new URL(url).port), sockets = new Set();
   const s = createServer((a) => {
     const b = connect(port, "127.0.0.1");
     for (const [x, y] of [[a, b], [b, a]]) {
-      open.add(x);
+      sockets.add(x);
       x.pipe(y);
       x.on("error", () => y.destroy());
-      x.on("close", () => { open.delete(x); y.destroy(); });
+      x.on("close", () => { sockets.delete(x); y.destroy(); });
     }
   });
   return new Promise((done) => s.listen(0, "127.0.0.1", () => done({
     url: `http://127.0.0.1:${s.address().port}`,
-    cut: () => { for (const x of open) x.destroy(); },
-    close: () => { s.close(); for (const x of open) x.destroy(); },
+    cut: () => { for (const x of sockets) x.destroy(); },
+    close: () => { s.close(); for (const x of sockets) x.destroy(); },
   })));
 }
-
-// ---- an AG-UI agent of another project, with a server in front of it --------------------------------------------------
-
-const SERVICES = resolve(ROOT, "tests/interop/services");
-const pause = (ms) => new Promise((r) => setTimeout(r, ms));
 
 const free_port = () => new Promise((done) => {
   const s = createServer().listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => done(port)); });
@@ -70,6 +69,795 @@ const listens = (port) => new Promise((done) => {
   s.on("error", () => done(false));
 });
 
+// ---- the demo's scripts: each shows what it is about ------------------------------------------------------------------
+
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+const is_sideways = () => page.evaluate(() => [document.documentElement, ...document.querySelectorAll("#log, #view > *")].some((e) => e.scrollWidth > e.clientWidth));
+const scripts = new Set();
+function script(words, run, about = "") {
+  const name = words.split(" ")[0];
+  scripts.add(name);
+  for (const [where, context] of [["", {}], [", phone, dark", { ...PHONE, colorScheme: "dark" }]])
+    test(`script ${name}${about}${where}`, on_page(async ({ server }) => {
+      await open(server);
+      await ask(words);
+      await run();
+      same(await is_sideways(), false, "it scrolls sideways");
+    }), { context });
+}
+
+script("help", async () => {
+  check((await last(".markdown li").count()) > 20, "the list of scripts");
+  same(await last(".markdown li code").first().innerText(), "help", "the first script, as code");
+  same(await last(".inspect-turn").count(), 0, "links to a task");
+  const top = (what) => last(what).first().evaluate((e) => e.getBoundingClientRect().top - document.querySelector("#log").getBoundingClientRect().top);
+  check((await top(".user-text")) >= 0 && (await top(".markdown")) >= 0, "the answer is not shown from its start");
+  await page.locator(".jump:visible").waitFor();
+});
+script("message what I wrote", async () => contains(await answer(), "what I wrote"));
+script("stream", async () => {
+  const shown = await answer();
+  check(shown.startsWith("An A2A task is a small story") && shown.endsWith("are the same."), shown);
+  same(times_in(shown, "An A2A task"), 1, "how often the text is there");
+  check(/^\d.* m?s$/.test(await text(".time")), "the time of the run");
+}, " [R004-04]");
+script("file", async () => {
+  const names = await last(".file-name").allInnerTexts();
+  same_json(names, ["sales.csv", "dot.png", "report.pdf"], "files");
+  const picture = last(".artifact img");
+  await until(() => picture.evaluate((i) => i.complete && i.naturalWidth > 0), "the picture is shown");
+  same(await last("a[href='https://example.com/report.pdf']").getAttribute("rel"), "noopener noreferrer", "rel of the link");
+  const [download] = await Promise.all([page.waitForEvent("download"), last("a[download='sales.csv']").click()]);
+  same(download.suggestedFilename(), "sales.csv", "name of the download");
+});
+script("data", async () => {
+  const shown = await text(".artifact .data");
+  for (const part of ["city", "Oakland", "°F", "chance_of_rain", "0.05", "null"]) contains(shown, part);
+  contains(await answer(), "It is sunny in Oakland");
+});
+script("ask", async () => {
+  await page.locator(".waits").waitFor();
+  same(await answer(), "What is your name?", "the question");
+  await ask("Ann");
+  contains(await answer(), "Hello Ann");
+  same(await page.locator(".waits").count(), 0, "open questions");
+  same(await turns().count(), 2, "turns");
+}, ": the next message is the answer [R004-20]");
+script("auth", async () => {
+  contains(await answer(), "This needs credentials");
+  await last("button.done").click();
+  await until(async () => (await turns().count()) === 2, "a second turn");
+  await settled();
+  contains(await answer(), "Here is the secret: 42.");
+  same(await page.locator("button.done:enabled").count(), 0, "buttons of the answered question");
+});
+script("fail", async () => {
+  same(await text(".failure .outcome"), "Failed", "the outcome");
+  contains(await text(".failure .reason"), "the demo was asked to fail");
+  await last(".retry").click();
+  await until(async () => (await turns().count()) === 2, "the message is sent again");
+  await settled();
+  same(await text(".failure .outcome"), "Failed", "the outcome of the second try");
+}, ": the reason, and Retry");
+script("break", async () => {
+  contains(await answer(), "An A2A task is a small story");
+  contains(await text(".failure .reason"), "broke off in the middle");
+});
+script("reject", async () => {
+  same(await text(".failure .outcome"), "Refused", "the outcome");
+  contains(await text(".failure .reason"), "I will not do that");
+});
+script("long 3000", async () => {
+  const shown = () => last(".markdown").first().evaluate((e) => e.textContent);
+  await until(async () => (await shown()).includes("line 003000"), "the last line");
+  for (const n of ["000001", "001500", "003000"]) same(times_in(await shown(), `This is line ${n} `), 1, `how often line ${n} is there`);
+});
+script("unicode", async () => {
+  const shown = await last(".markdown").first().evaluate((e) => e.textContent);
+  for (const part of ["Grüße", "שלום", "नमस्ते", "👩‍👩‍👧‍👦", "🇪🇺", "𝒳", "end."]) contains(shown, part);
+});
+script("tools", async () => {
+  const card = last(".tool-card");
+  same(await card.locator(".fold-title").innerText(), "get_weather", "the tool");
+  contains(await card.locator(".fold-preview").innerText(), "location: Oakland → Sunny, 72°F");
+  check(/^\d.* m?s$/.test(await card.locator(".status-chip").innerText()), "the time of the call");
+  await open_card(card);
+  same_json((await card.locator("h3:visible").allInnerTexts()), ["Arguments", "Result"], "the parts of the card");
+  same(await answer(), "It is sunny in Oakland, 72°F.", "the answer");
+});
+script("parallel-tools", async () => {
+  same_json(await last(".tool-card .fold-title").allInnerTexts(), ["get_weather", "get_time"], "tools");
+  contains(await last(".tool-card").nth(0).innerText(), "Sunny, 72°F");
+  contains(await last(".tool-card").nth(1).innerText(), "09:41");
+  same(await last(".turn-body > *").last().getAttribute("class"), "text-block", "the last element");
+});
+script("client-tool", async () => {
+  const card = last(".tool-card.is-pending");
+  contains(await card.innerText(), "Oakland");
+  await card.locator("textarea").fill("Rain");
+  await card.locator("button.primary").click();
+  await until(async () => (await turns().count()) === 2, "the result is sent");
+  await settled();
+  same(await answer(), "Your tool says: Rain", "the answer");
+  contains(await turns().first().locator(".tool-card").innerText(), "Rain");
+  await page.reload();
+  await until(async () => (await turns().count()) === 2, "both turns after a reload");
+  await settled();
+  same(await page.locator(".tool-result:visible").count(), 0, "forms after a reload");
+}, ": its form, and its result");
+script("state", async () => {
+  const shown = await text(".state-now");
+  for (const part of ["pancakes", "servings", "4", "mix", "bake"]) contains(shown, part);
+  same_json(await last(".changes .op").allInnerTexts(), ["snapshot", "add", "add"], "changes");
+  same_json(await last(".changes .path").allInnerTexts(), ["/servings", "/steps"], "paths");
+});
+script("reasoning", async () => {
+  const card = last(".reasoning-card");
+  same(await card.evaluate((e) => e.open), false, "it is open");
+  check(/^Thought for/.test(await card.locator(".fold-title").innerText()), "the title");
+  await open_card(card);
+  contains(await card.innerText(), "17 is prime, because 2, 3 and 4 do not divide it.");
+  same(await answer(), "17 is a prime number.", "the answer");
+});
+script("interrupt", async () => {
+  contains(await text(".request"), "old.txt");
+  await last(".approve").click();
+  await until(async () => (await turns().count()) === 2, "the decision is sent");
+  await settled();
+  contains(await answer(), "You said yes.");
+  contains(await text(".user-text"), "Approved delete_file");
+});
+script("usage", async () => {
+  contains(await text(".usage"), "12 in / 9 out tokens");
+  contains(await text(".usage"), "demo-1");
+});
+script("subagent", async () => {
+  const card = last(".subagent-card");
+  contains(await card.innerText(), "researcher");
+  contains(await card.innerText(), "The researcher has answered");
+  same(await card.locator(".markdown").count(), 0, "answers in the card");
+  same(await answer(), "The researcher says that all is well.", "the answer");
+});
+
+for (const name of ["status", "slow", "listen", "files"]) scripts.add(name); // below
+test("every script of the demo agent has a test", on_page(async ({ server }) => {
+  await open(server);
+  await ask("help");
+  const names = await last(".markdown li").evaluateAll((list) => list.map((li) => li.querySelector("code").textContent));
+  same_json(names.filter((n) => !scripts.has(n)), [], "scripts without a test");
+  same_json([...scripts].filter((n) => !names.includes(n)), [], "tests of scripts that do not exist");
+}));
+
+test("script status: what the agent does is shown apart from its answer [R004-07] [R004-08]", on_page(async ({ server }) => {
+  await open(server);
+  await say("status");
+  const seen = new Set();
+  while (await page.locator("#stop:visible").count()) {
+    seen.add(await last(".activity").innerText().catch(() => ""));
+    await pause(50);
+  }
+  await settled();
+  for (const step of ["Looking things up", "Thinking"]) {
+    check(seen.has(step), `it was not shown while it happened: ${step}: ${[...seen].join(", ")}`);
+    check(!(await answer()).includes(step), `${step} is in the answer`);
+  }
+  same(await text(".progress-card .fold-title"), "5 status updates", "the list of steps");
+  same(await last(".activity").isVisible(), false, "the activity is there at the end");
+}));
+
+test("script slow: a task that works without a message has a generic indicator, which is not part of the answer [R004-06]", on_page(async ({ server }) => {
+  await open(server);
+  await say("slow 3");
+  await page.locator(".activity:visible", { hasText: /Working|Answering/ }).first().waitFor();
+  await settled();
+  const shown = await answer();
+  check(!/Working|Answering/.test(shown), shown);
+}));
+
+test("script listen: messages reach the agent while it works, and everything is shown once", on_page(async ({ server }) => {
+  await open(server);
+  await say("listen");
+  await page.locator(".activity:visible", { hasText: "Listening" }).waitFor();
+  await say("hello");
+  await page.locator(".markdown", { hasText: "hello" }).first().waitFor();
+  await ask("done");
+  await until(async () => (await answer()).includes("I heard 2 messages."), "the answer");
+  const count = async () => {
+    const all = await page.locator("#log").innerText();
+    same(times_in(all, "I heard 2 messages."), 1, "how often the answer is there");
+    same((await page.locator(".markdown").allInnerTexts()).filter((t) => t.trim() === "hello").length, 1, "how often the message is repeated");
+  };
+  await count();
+  await page.reload();
+  await until(async () => (await page.locator("#log").innerText()).includes("I heard 2 messages."), "the answer after a reload");
+  await settled();
+  await count();
+}));
+
+test("script files: files are attached by button, drop and paste, and come back", on_page(async ({ server }) => {
+  await open(server);
+  await page.locator("#composer-files").setInputFiles([{ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("one") }]);
+  await page.locator("#composer .chip", { hasText: "notes.txt" }).waitFor();
+  const give = (kind, name) => page.evaluate(([event, file]) => {
+    const data = new DataTransfer();
+    data.items.add(new File(["two"], file, { type: "text/csv" }));
+    const target = document.querySelector(event === "paste" ? "#composer-text" : "#view");
+    target.dispatchEvent(event === "paste" ? new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }) : new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+  }, [kind, name]);
+  await give("drop", "dropped.csv");
+  await give("paste", "pasted.csv");
+  await page.locator("#composer .chip", { hasText: "pasted.csv" }).waitFor();
+  await ask("files");
+  contains(await answer(), "Files that came with your message: 3.");
+  same_json(await last(".user .chip-name").allInnerTexts(), ["notes.txt", "dropped.csv", "pasted.csv"], "files of the message");
+  same_json((await last(".file-name").allInnerTexts()), ["notes.txt", "dropped.csv", "pasted.csv"], "files of the answer");
+}));
+
+test("files are shown inline if they are images, audio or PDF; everything else is a download", on_page(async ({ server }) => {
+  const wav = Buffer.concat([Buffer.from("RIFF"), Buffer.from([44, 0, 0, 0]), Buffer.from("WAVEfmt "), Buffer.from([16, 0, 0, 0, 1, 0, 1, 0, 64, 31, 0, 0, 64, 31, 0, 0, 1, 0, 8, 0]), Buffer.from("data"), Buffer.from([8, 0, 0, 0]), Buffer.alloc(8, 128)]);
+  const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==", "base64");
+  await open(server);
+  await page.locator("#composer-files").setInputFiles([
+    { name: "dot.png", mimeType: "image/png", buffer: png }, { name: "tone.wav", mimeType: "audio/wav", buffer: wav },
+    { name: "page.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj\ntrailer<</Root 1 0 R>>") },
+    { name: "page.html", mimeType: "text/html", buffer: Buffer.from("<b>html</b>") }, { name: "false.pdf", mimeType: "application/pdf", buffer: Buffer.from("<b>html</b>") },
+  ]);
+  await page.locator("#composer .chip", { hasText: "false.pdf" }).waitFor();
+  await ask("files");
+  const shown = async () => {
+    const kinds = await last(".file-part").evaluateAll((list) => list.map((e) => `${e.querySelector("a[download]").download} ${e.querySelector("img, audio, video, iframe")?.localName ?? "none"}`));
+    same_json(kinds, ["dot.png img", "tone.wav audio", "page.pdf iframe", "page.html none", "false.pdf none"], "previews");
+    await until(() => last(".file-part audio").evaluate((a) => a.duration > 0), "the sound is read");
+    await until(() => last(".file-part img").evaluate((i) => i.complete && i.naturalWidth === 1), "the picture is shown");
+  };
+  await shown();
+  await page.reload();
+  await last(".file-part").first().waitFor();
+  await shown();
+}));
+
+// ---- document 004 ----------------------------------------------------------------------------------------------------
+
+for (const [words, want, progress] of [["faulty", "Hello! How can I assist you today? 😊", true], ["four events", "Hello world!", false], ["four events after progress", "Hello world!", true]])
+  test(`document 004, ${words}: the answer is there once, without the progress [R004-05] [R004-10] [R004-12]`, on_page(async ({ server }) => {
+    await open(server, "document4");
+    await ask(words);
+    const shown = async () => {
+      same(await answer(), want, "the answer");
+      same(await last(".markdown").count(), 1, "texts");
+      same(await last(".progress-card").count(), progress ? 1 : 0, "lists of progress");
+    };
+    await shown();
+    await page.reload();
+    await last(".markdown").waitFor();
+    await settled();
+    await shown();
+  }));
+
+test("hello: a Message is the answer, and stays after a reload [R004-22] [R004-23]", on_page(async ({ server }) => {
+  await open(server, "hello");
+  await ask("Ann");
+  const before = await answer();
+  contains(before.toLowerCase(), "hello");
+  same((await a2a(server.url, `/agents/hello/tasks?contextId=${context_of()}`)).tasks.length, 0, "tasks");
+  await page.reload();
+  await last(".markdown").waitFor();
+  same(await answer(), before, "the answer after a reload");
+  same(await turns().count(), 1, "turns after a reload");
+}));
+
+// ---- remembering -------------------------------------------------------------------------------------------------------
+
+test("a reload, a link, Back and a second tab show the same conversation", on_page(async ({ server, context }) => {
+  await open(server);
+  await ask("help");
+  await ask("parallel-tools");
+  await ask("reasoning");
+  const shown = (p) => p.locator("#log").innerText().then((t) => t.replace(/\d+ m?s|\d\.\d s/g, "T"));
+  const whole = await shown(page), address = page.url();
+  await page.reload();
+  await until(async () => (await turns().count()) === 3, "all turns after a reload");
+  await settled();
+  await until(async () => (await shown(page)) === whole, "the same after a reload").catch(async (e) => { throw new Error(`${e.message}: ${await shown(page)} and not ${whole}`); });
+  await page.click("#fresh");
+  await page.locator(".welcome").waitFor();
+  same(await turns().count(), 0, "turns of a new conversation");
+  await page.goBack();
+  await until(async () => (await turns().count()) === 3, "all turns after Back");
+  const tab = await context.newPage();
+  await tab.goto(address);
+  await until(async () => (await turns(tab).count()) === 3, "all turns in a second tab");
+  await settled(tab);
+  await until(async () => (await shown(tab)) === whole, "the same in a second tab");
+  await say("echo from the second tab", tab);
+  await page.locator(".markdown", { hasText: "from the second tab" }).waitFor();
+  await tab.close();
+}));
+
+test("a running task is followed again after a reload, by a second tab, and after other agents were shown", on_page(async ({ server, context }) => {
+  await open(server);
+  await say("slow 12");
+  await last(".markdown", { hasText: "2..." }).waitFor();
+  const address = page.url();
+  await page.click('#agents a[data-agent="hello"]');
+  await page.locator(".welcome h2", { hasText: "Hello" }).waitFor();
+  await ask("Ann");
+  await page.click('#agents a[data-agent="demo"]');
+  await page.locator(`a[data-context="${new URL(address).searchParams.get("c")}"]`).click();
+  await page.locator("#stop").waitFor();
+  const tab = await context.newPage();
+  await tab.goto(address);
+  await tab.locator("#stop").waitFor();
+  await page.reload();
+  for (const p of [page, tab]) {
+    await p.locator(".markdown", { hasText: "12. Done." }).waitFor();
+    same((await p.locator(".markdown").allInnerTexts()).join("").replace(/\s/g, ""), "1...2...3...4...5...6...7...8...9...10...11...12.Done.", "the answer");
+    same(await turns(p).count(), 1, "turns");
+  }
+  await page.click('#agents a[data-agent="hello"]');
+  await page.locator("#conversations .conversation").first().click();
+  await until(async () => (await turns().count()) === 1, "the other agent's conversation");
+}));
+
+test("conversations of other clients are shown: messages, tools, files; a running one is followed", on_page(async ({ server }) => {
+  const send = async (words) => {
+    const body = { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message: { messageId: `m-${words}`, contextId: "from-afar", role: "ROLE_USER", parts: [{ text: words }] }, configuration: { returnImmediately: words.startsWith("slow") } } };
+    await fetch(`${server.url}/`, { method: "POST", headers: { "Content-Type": "application/json", "A2A-Version": "1.0" }, body: JSON.stringify(body) }).then((r) => r.text());
+  };
+  for (const words of ["tools", "file", "slow 6"]) await send(words);
+  await open(server);
+  await page.locator('a[data-context="from-afar"]').click();
+  await until(async () => (await turns().count()) === 3, "three turns");
+  same_json(await page.locator(".user-text").allInnerTexts(), ["tools", "file", "slow 6"], "messages of the user");
+  contains(await turns().nth(0).innerText(), "get_weather");
+  same(await turns().nth(1).locator(".file-name").count(), 3, "files");
+  await page.locator(".markdown", { hasText: "6. Done." }).waitFor();
+  same(times_in((await turns().nth(2).locator(".markdown").allInnerTexts()).join(""), "Done"), 1, "ends");
+  await settled();
+  await ask("echo go on");
+  contains(await answer(), "go on");
+}));
+
+test("the list of conversations has states and previews, and finds words", on_page(async ({ server }) => {
+  await open(server);
+  await ask("ask");
+  await page.locator("#conversations .conversation", { hasText: "Waits for you" }).first().waitFor();
+  await page.click("#fresh");
+  await page.locator(".welcome").waitFor();
+  await ask("echo apples");
+  const mine = page.locator(`a[data-context="${context_of()}"]`);
+  await mine.filter({ hasText: "Done" }).waitFor();
+  contains(await mine.innerText(), "echo apples");
+  same(await mine.getAttribute("aria-current"), "page", "the mark of the conversation that is shown");
+  same(await page.locator("#conversations [aria-current]").count(), 1, "marked conversations");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("apples");
+  same(await page.locator("#conversations .conversation").count(), 1, "conversations with the word");
+  await page.fill("#search", "nothing has these words");
+  same(await page.locator("#conversations .conversation").count(), 0, "conversations without the word");
+}));
+
+test("state changes of a later turn build on the state before, also after a reload", on_page(async ({ server }) => {
+  await open(server);
+  await ask("state");
+  await ask("state");
+  await page.reload();
+  await until(async () => (await page.locator(".state-now").count()) === 2, "both states");
+  await settled();
+  contains(await text(".state-now"), "pancakes");
+}));
+
+test("an agent that remembers: a conversation goes on after a reload, and a new one starts without it", on_page(async ({ server }) => {
+  await open(server, "memory");
+  await ask("My name is Ann");
+  contains(await answer(), "Hello Ann.");
+  await page.reload();
+  await last(".markdown").waitFor();
+  await ask("What is my name?");
+  contains(await answer(), "Your name is Ann.");
+  await page.click("#fresh");
+  await page.locator(".welcome").waitFor();
+  await ask("What is my name?");
+  contains(await answer(), "I do not know your name.");
+}));
+
+test("edit and resend: the answer is replaced, and stays replaced", on_page(async ({ server }) => {
+  await open(server, "memory");
+  await ask("My name is Ann");
+  await ask("My name is Bob");
+  await last(".user-row").hover();
+  await last("button[aria-label^='Edit']").click();
+  same(await page.inputValue("#composer-text"), "My name is Bob", "the text to edit");
+  await ask("What is my name?");
+  same_json(await page.locator(".user-text").allInnerTexts(), ["My name is Ann", "What is my name?"], "messages");
+  contains(await answer(), "Your name is Ann.");
+  await page.reload();
+  await until(async () => (await turns().count()) === 2, "both turns");
+  await settled();
+  same_json(await page.locator(".user-text").allInnerTexts(), ["My name is Ann", "What is my name?"], "messages after a reload");
+}));
+
+// ---- connections, servers, tokens --------------------------------------------------------------------------------------
+
+test("a connection that drops is opened again where it was", on_page(async ({ server }) => {
+  const wire = await wire_to(server.url);
+  try {
+    await open({ url: wire.url });
+    await say("slow 8");
+    await last(".markdown", { hasText: "2..." }).waitFor();
+    wire.cut();
+    await page.locator(".markdown", { hasText: "8. Done." }).waitFor();
+    await settled();
+    same((await answer()).replace(/\s/g, ""), "1...2...3...4...5...6...7...8.Done.", "the answer");
+  } finally {
+    wire.close();
+  }
+}), { allowed: /ERR_|Failed to load/ });
+
+test("kill -9 in the middle of an answer, and a restart: nothing twice, nothing of the task lost", on_page(async () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-browser-")), port = await free_port();
+  const args = ["--store", `sqlite:${join(folder, "t.db")}`, "-c", join(HERE, "agents.yaml"), "--listen", `127.0.0.1:${port}`];
+  let server = await start(...args);
+  try {
+    await open(server);
+    await ask("help");
+    await ask("echo before");
+    await say("slow 100");
+    await last(".markdown", { hasText: "3..." }).waitFor();
+    server.child.removeAllListeners("exit");
+    const gone = new Promise((done) => server.child.on("exit", done));
+    server.child.kill("SIGKILL");
+    await gone;
+    await page.locator(".activity:visible", { hasText: "Connection lost" }).waitFor();
+    server = await start(...args);
+    await last(".failure").waitFor();
+    const shown = async () => {
+      const words = (await answer()).replace(/\s/g, ""), context = context_of();
+      const { tasks } = await a2a(server.url, `/tasks?contextId=${context}&includeArtifacts=true`);
+      const task = tasks.find((t) => t.status.state === "TASK_STATE_FAILED");
+      same(words, task.artifacts[0].parts.map((p) => p.text).join("").replace(/\s/g, ""), "the answer, and the task's text");
+      check(words.startsWith("1...2...3..."), words);
+      same(await last(".failure").count(), 1, "failures");
+      same(await turns().count(), 3, "turns");
+    };
+    await shown();
+    await page.reload();
+    await last(".failure").waitFor();
+    await shown();
+    contains(await turns().first().innerText(), "this list, as a Message");
+  } finally {
+    await end(server);
+    rmSync(folder, { recursive: true });
+  }
+}), { allowed: /ERR_|Failed to load/ });
+
+// A server that starts a Message and never ends it.
+function start_half_message(target) {
+  const port = Number(new URL(target).port);
+  let runs = 0;
+  const s = createServer((a) => {
+    let head = "";
+    const b = connect(port, "127.0.0.1");
+    b.on("error", () => a.destroy());
+    a.on("error", () => b.destroy());
+    b.pipe(a);
+    a.on("data", (d) => {
+      head += d.toString("latin1");
+      if (/^POST \S*\/ag-ui /m.test(d.toString("latin1"))) {
+        const events = [{ type: "RUN_STARTED", threadId: "t", runId: "r" }, { type: "TEXT_MESSAGE_START", messageId: "m", role: "assistant" }, { type: "TEXT_MESSAGE_CONTENT", messageId: "m", delta: "Half of a" }];
+        runs++;
+        b.unpipe(a);
+        a.write(`HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n${events.map((e) => `data: ${JSON.stringify(e)}\n\n`).join("")}`);
+        setTimeout(() => a.destroy(), 200);
+      } else b.write(d);
+    });
+    a.on("close", () => b.destroy());
+  });
+  return new Promise((done) => s.listen(0, "127.0.0.1", () => done({ url: `http://127.0.0.1:${s.address().port}`, close: () => s.close(), runs: () => runs })));
+}
+
+test("a Message that was cut off is marked, before and after a reload, and can be tried again", on_page(async ({ server }) => {
+  const half = await start_half_message(server.url);
+  try {
+    await open(half, "hello");
+    await ask("Ann");
+    same(await answer(), "Half of a", "what was there");
+    same(await text(".failure .outcome"), "Cut off", "the mark");
+    await page.reload();
+    await last(".failure.cut-off").waitFor();
+    same(await answer(), "Half of a", "what was there, after a reload");
+    const before = half.runs();
+    await last(".retry").click();
+    await until(async () => half.runs() > before, "the message is sent again");
+    await settled();
+    same(await turns().count(), 1, "turns after Retry");
+    same(await answer(), "Half of a", "the answer of the second try");
+  } finally {
+    half.close();
+  }
+}), { allowed: /ERR_|Failed to load/ });
+
+test("with tokens: the page asks for one, refuses a wrong one, sends the refused message again, and keeps it for the tab", on_page(async ({ context }) => {
+  const closed = await start("--store", "memory:", "-c", join(HERE, "tokens.yaml"));
+  try {
+    await page.goto(`${closed.url}/`);
+    await page.locator("#token-dialog[open]").waitFor();
+    await page.fill("#token", "wrong");
+    await page.keyboard.press("Enter");
+    await page.locator("#token-error:visible").waitFor();
+    same(await page.evaluate(() => document.activeElement.id), "token", "focus");
+    await page.fill("#token", "browser-secret");
+    await page.keyboard.press("Enter");
+    await page.locator("#token-dialog[open]").waitFor({ state: "detached" });
+    await ask("echo with a token");
+    contains(await answer(), "with a token");
+    await page.evaluate(() => sessionStorage.setItem("dragoman-token", "outdated"));
+    await page.reload();
+    await page.locator("#token-dialog[open]").waitFor();
+    await page.fill("#token", "browser-secret");
+    await page.keyboard.press("Enter");
+    await last(".markdown", { hasText: "with a token" }).waitFor();
+    await page.reload();
+    await last(".markdown", { hasText: "with a token" }).waitFor();
+    same(await page.locator("#token-dialog[open]").count(), 0, "questions for the token that is known");
+    check(!(await page.evaluate(() => JSON.stringify(localStorage))).includes("browser-secret"), "the token is stored beyond the tab");
+    const tab = await context.newPage(); // a message is refused, and sent again
+    await tab.route("**/.well-known/**", (r) => r.continue());
+    await tab.goto(page.url().replace(/\?.*/, ""));
+    await tab.locator("#token-dialog[open]").waitFor();
+    await tab.fill("#token", "browser-secret");
+    await tab.keyboard.press("Enter");
+    await tab.locator("#token-dialog[open]").waitFor({ state: "detached" });
+    let refused = 0;
+    await tab.route("**/ag-ui", (r) => (refused++ ? r.continue() : r.fulfill({ status: 401, body: "{}" })));
+    await say("echo sent again", tab);
+    await tab.locator("#token-dialog[open]").waitFor();
+    await tab.fill("#token", "browser-secret");
+    await tab.keyboard.press("Enter");
+    await tab.locator(".markdown", { hasText: "sent again" }).waitFor();
+    same(await turns(tab).count(), 1, "turns");
+    await tab.close();
+  } finally {
+    await end(closed);
+  }
+}), { allowed: /401|ERR_/ });
+
+test("an unknown agent's address shows the page with the list of agents", on_page(async ({ server }) => {
+  await page.goto(`${server.url}/agents/nope/`);
+  await page.locator(".welcome", { hasText: "nope" }).waitFor();
+  check((await page.locator(".agent-choices a").count()) >= 2, "no list of agents");
+  await page.locator(".agent-choices a").first().click();
+  await page.locator("#examples").waitFor();
+}), { allowed: /404/ });
+
+test("an error of the server is shown, with what was written", on_page(async ({ server }) => {
+  await open(server);
+  await page.route("**/ag-ui", (r) => r.fulfill({ status: 400, contentType: "application/json", body: JSON.stringify({ error: { code: 400, message: "too much of something", pointer: "/messages/0" } }) }));
+  await ask("hello");
+  contains(await text(".failure"), "too much of something (/messages/0)");
+  same(await text(".user-text"), "hello", "the message");
+}), { allowed: /400/ });
+
+// ---- asking the user ------------------------------------------------------------------------------------------------------
+
+test("several approvals: each has its buttons, all decisions are sent together", on_page(async ({ server }) => {
+  await open(server, "asks");
+  await ask("delete a b");
+  same(await last(".request").count(), 2, "requests");
+  await last(".approve").nth(0).click();
+  same(await turns().count(), 1, "turns before all are decided");
+  await last(".reject").nth(1).click();
+  await until(async () => (await turns().count()) === 2, "the decisions are sent");
+  await settled();
+  same(await answer(), "deleted a; kept b", "the answer");
+}));
+
+test("a request for approval has its buttons after a reload, and a typed answer closes them", on_page(async ({ server }) => {
+  await open(server, "asks");
+  await ask("delete old.txt");
+  await page.reload();
+  await page.locator(".approve:enabled").waitFor();
+  await ask("no");
+  same(await answer(), "kept old.txt", "the answer");
+  same(await page.locator(".questions button:enabled").count(), 0, "open buttons");
+}));
+
+test("a question with a schema is a form: a missing value is an error, the answer has the schema's types", on_page(async ({ server }) => {
+  await open(server, "asks");
+  await ask("fill in");
+  const field = last(".answer-form input[type=number]");
+  await last(".answer-form button.primary").click();
+  contains(await last(".answer-form .error").innerText(), "n is missing");
+  same(await turns().count(), 1, "turns before the answer");
+  await field.fill("3");
+  await page.keyboard.press("Enter");
+  await until(async () => (await turns().count()) === 2, "the answer is sent");
+  await settled();
+  same(await answer(), 'You answered: {"n": 3}', "the answer");
+}));
+
+test("the arguments of a call are edited before it is approved", on_page(async ({ server }) => {
+  await open(server, "asks");
+  await ask("delete old.txt");
+  await last(".edit-arguments").click();
+  const editor = last(".question textarea");
+  await editor.fill('{"path": ');
+  await last(".approve").click();
+  contains(await last(".question .error").innerText(), "not JSON");
+  await editor.fill('{"path": "new.txt"}');
+  await last(".approve").click();
+  await until(async () => (await turns().count()) === 2, "the decision is sent");
+  await settled();
+  same(await answer(), "deleted new.txt", "the answer");
+}));
+
+test("choices are buttons, and an address to sign in is a link", on_page(async ({ server }) => {
+  await open(server, "asks");
+  await ask("choose");
+  await last(".choice").nth(1).click();
+  await until(async () => (await turns().count()) === 2, "the choice is sent");
+  await settled();
+  same(await answer(), "You answered: blue", "the answer");
+  await ask("sign in");
+  same(await last(".questions a").getAttribute("href"), "https://login.example/start", "address");
+  await last(".done").click();
+  await until(async () => (await turns().count()) === 4, "the answer is sent");
+  await settled();
+  same(await answer(), "You answered: done", "the answer");
+}));
+
+// ---- control -----------------------------------------------------------------------------------------------------------
+
+for (const [how, press] of [["the button", () => page.click("#stop")], ["Escape", () => page.keyboard.press("Escape")]])
+  test(`stop ends it, by ${how}`, on_page(async ({ server }) => {
+    await open(server);
+    await say("slow 600");
+    await last(".markdown").waitFor();
+    await press();
+    await settled();
+    contains(await last(".turn-body").innerText(), "Canceled");
+    const { tasks } = await a2a(server.url, `/tasks?contextId=${context_of()}`);
+    same(tasks[0].status.state, "TASK_STATE_CANCELED", "state of the task");
+  }));
+
+test("everything by keyboard: an example, ArrowUp, Shift+Enter, a new conversation; the focus stays in the box", on_page(async ({ server }) => {
+  await open(server);
+  const focus = () => page.evaluate(() => document.activeElement.id);
+  await page.focus(".example");
+  await page.keyboard.press("Enter");
+  await until(async () => (await turns().count()) === 1, "the example is sent");
+  await settled();
+  await page.keyboard.press("/");
+  same(await focus(), "composer-text", "focus after /");
+  await page.keyboard.type("first");
+  await page.keyboard.press("Shift+Enter");
+  await page.keyboard.type("second");
+  await page.keyboard.press("Enter");
+  await settled();
+  same(await focus(), "composer-text", "focus after an answer");
+  same(await last(".user-text").innerText(), "first\nsecond", "both lines");
+  await page.keyboard.press("ArrowUp");
+  same(await page.inputValue("#composer-text"), "first\nsecond", "the last text");
+  await page.keyboard.press("ArrowUp");
+  same(await page.inputValue("#composer-text"), "help", "the text before");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  same(await page.inputValue("#composer-text"), "", "after the last text");
+  await page.focus("#fresh");
+  await page.keyboard.press("Enter");
+  await page.locator(".welcome").waitFor();
+}));
+
+test("the answer can be copied as it was written", on_page(async ({ server, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await open(server);
+  await ask("help");
+  await last(".turn-foot button[aria-label^='Copy']").click();
+  await until(async () => (await page.evaluate(() => navigator.clipboard.readText())).includes("- `help`: this list"), "the text is in the clipboard");
+}));
+
+test("a live region says one sentence at the end of an answer", on_page(async ({ server }) => {
+  await open(server);
+  await page.evaluate(() => {
+    window.announced = [];
+    new MutationObserver(() => { const t = document.querySelector("#announcer").textContent; if (t) window.announced.push(t); }).observe(document.querySelector("#announcer"), { childList: true, characterData: true, subtree: true });
+  });
+  await ask("stream");
+  const sentences = await until(async () => { const list = await page.evaluate(() => window.announced); return list.length && list; }, "an announcement");
+  same(sentences.length, 1, `announcements: ${sentences}`);
+  check(sentences[0].startsWith("Demo answered: An A2A task"), sentences[0]);
+}));
+
+test("with reduced motion nothing moves while an answer is awaited", on_page(async ({ server }) => {
+  await open(server);
+  await say("slow 6");
+  await last(".activity:visible").waitFor();
+  const moving = () => page.evaluate(() => document.getAnimations().filter((a) => a.playState === "running" && (a.effect.getComputedTiming().endTime > 10)).map((a) => `${a.animationName ?? a.transitionProperty}`));
+  for (let i = 0; i < 20; i++, await pause(50)) same_json(await moving(), [], "animations");
+  await page.emulateMedia({ reducedMotion: "no-preference" });
+  await until(async () => (await moving()).length > 0, "the spinner turns without the setting");
+}), { context: { reducedMotion: "reduce" } });
+
+test("the reader who scrolls up is left there, and can go back to the end", on_page(async ({ server }) => {
+  await open(server);
+  await ask("long 200");
+  await say("slow 6");
+  await last(".markdown").waitFor();
+  const at = () => page.locator("#log").evaluate((e) => e.scrollTop);
+  const from_end = () => page.locator("#log").evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight);
+  await until(async () => (await from_end()) < 100, "the end is shown");
+  await page.locator("#log").hover();
+  await page.mouse.wheel(0, -3000);
+  await page.locator(".jump:visible").waitFor();
+  const before = await at();
+  await settled();
+  check(Math.abs((await at()) - before) < 200, "it scrolled away from the reader");
+  await page.click(".jump");
+  await until(async () => (await from_end()) < 100, "the end is shown again");
+}));
+
+test("the inspector of a turn opens in a drawer and closes again", on_page(async ({ server }) => {
+  await open(server);
+  await ask("tools");
+  await last(".inspect-turn").click();
+  await page.locator("#drawer:visible .drawer-body > *").first().waitFor();
+  await page.locator("#drawer", { hasText: "TOOL_CALL" }).or(page.locator("#drawer", { hasText: "tool" })).first().waitFor();
+  await page.click("#drawer .view-header .icon-button");
+  await page.locator("#drawer").waitFor({ state: "hidden" });
+  same(await page.evaluate(() => document.activeElement.className), "inspect-turn", "focus");
+}));
+
+test("the agent's card and its addresses are shown", on_page(async ({ server }) => {
+  await open(server);
+  await page.click("#about");
+  const card = page.locator(".card-dialog[open]");
+  await card.waitFor();
+  contains(await card.innerText(), `${server.url}/agents/demo/v1`);
+  contains(await card.innerText(), "JSONRPC 1.0");
+  await page.keyboard.press("Escape");
+  await card.waitFor({ state: "detached" });
+}));
+
+test("nothing the agent says becomes part of the page", on_page(async ({ server }) => {
+  await open(server);
+  await ask('echo <img src=x onerror="document.title=1"><b>bold</b> [x](javascript:alert(1))');
+  contains(await answer(), "<b>bold</b>");
+  same(await page.locator(".agent img, .agent b, .agent a[href^='javascript']").count(), 0, "elements");
+}));
+
+test("on a phone everything is there: the conversation, the panel with the agents, no sideways scrolling", on_page(async ({ server }) => {
+  await open(server);
+  await ask("parallel-tools");
+  await ask("data");
+  for (const what of ["#composer-text", "#send", "#attach", ".view-header .icon-button"]) {
+    const box = await page.locator(what).first().boundingBox();
+    check(box && box.height > 10 && box.x >= 0 && box.x + box.width <= 390, `${what}: ${JSON.stringify(box)}`);
+  }
+  check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
+  same(await page.locator(".composer-hint").isVisible(), false, "hints for keyboards");
+  await page.locator(".view-header .icon-button").first().click();
+  await page.locator('#agents a[data-agent="hello"]').click();
+  await page.locator(".welcome h2", { hasText: "Hello" }).waitFor();
+  await until(async () => !(await page.locator("#side").isVisible()), "the panel closes");
+}), { context: PHONE });
+
+// ---- modules, other agents -----------------------------------------------------------------------------------------------
+
+test("every operation of a JSON Patch changes the state", async () => {
+  const before = { a: [1, 2], "x/y~": { b: 1 } };
+  const apply = (...patch) => patched(before, patch);
+  same_json([
+    apply({ op: "add", path: "/a/0", value: 0 }).a, apply({ op: "add", path: "/a/-", value: 3 }).a,
+    apply({ op: "replace", path: "/a/1", value: 9 }).a, apply({ op: "remove", path: "/a/0" }).a,
+    apply({ op: "copy", from: "/a/0", path: "/a/-" }).a, apply({ op: "move", from: "/a/0", path: "/c" }),
+    apply({ op: "replace", path: "/x~1y~0/b", value: 2 })["x/y~"], apply({ op: "test", path: "/a/0", value: 1 }),
+    apply({ op: "replace", path: "", value: 5 }), apply({ op: "add", path: "/no/where", value: 1 }),
+    apply({ op: "add", path: "/__proto__/polluted", value: 1 }), {}.polluted ?? "clean", before,
+  ], [[0, 1, 2], [1, 2, 3], [1, 9], [2], [1, 2, 1], { a: [2], "x/y~": { b: 1 }, c: 1 }, { b: 2 },
+    { a: [1, 2], "x/y~": { b: 1 } }, 5, null, null, "clean", { a: [1, 2], "x/y~": { b: 1 } }], "results");
+});
+
+const SERVICES = resolve(ROOT, "tests/interop/services");
 // The agent of tests/interop/services, whose tools change a list of items that is its state.
 async function start_board() {
   const port = await free_port(), folder = mkdtempSync(join(tmpdir(), "dragoman-browser-"));
@@ -77,8 +865,8 @@ async function start_board() {
   let ended = "";
   child.on("error", (e) => (ended = e.message));
   child.on("exit", (code) => (ended ||= `exit status ${code}`));
-  for (const end = Date.now() + PATIENCE; !(await listens(port)); await pause(100))
-    check(!ended && Date.now() < end, `the service does not listen (scripts/setup test installs it): ${ended}`);
+  for (const end_at = Date.now() + PATIENCE; !(await listens(port)); await pause(100))
+    check(!ended && Date.now() < end_at, `the service does not listen (scripts/setup test installs it): ${ended}`);
   const file = join(folder, "dragoman.yaml");
   writeFileSync(file, JSON.stringify({ agents: [{ id: "board", type: "http", default: true, card: { name: "Board" }, settings: { url: `http://127.0.0.1:${port}/ag-ui`, format: "ag-ui" } }] }));
   const front = await start("--store", "memory:", "-c", file);
@@ -90,468 +878,98 @@ async function start_board() {
   } };
 }
 
-// ---- tests --------------------------------------------------------------------------------------------------------
-
-const tests = [];
-const test = (name, run) => tests.push({ name, run });
-const check = (good, why) => { if (!good) throw new Error(why); };
-const show = (v) => JSON.stringify(v).slice(0, 500);
-const same = (got, want, what) => check(got === want, `${what} is ${show(got)}, wanted ${show(want)}`);
-const contains = (text, part) => check(text.includes(part), `no ${JSON.stringify(part)} in ${JSON.stringify(text)}`);
-
-let server, page, errors;
-
-async function open(url = server.url) {
-  await page.goto(`${url}/`);
-  await page.waitForSelector("#card h2");
-}
-async function say(words) {
-  await page.fill("#words", words);
-  await page.press("#words", "Enter");
-}
-const settled = () => page.waitForSelector("#send:enabled");
-const last = (what) => page.locator(".agent").last().locator(what);
-const text = (what) => last(what).first().innerText();
-
-test("the page lists the agents and shows the card", async () => {
-  await open();
-  same(await page.locator("#agents button").count(), 4, "agents");
-  same(await page.locator("#card h2").innerText(), "Demo", "name on the card");
-  contains(await page.locator("#card").innerText(), "JSONRPC 1.0");
-});
-
-test("hello: a Message is the answer", async () => {
-  await open();
-  await page.click("text=Hello");
-  await page.waitForSelector('#agents button[data-agent="hello"][aria-current="true"]');
-  await page.waitForSelector("#card h2:has-text('Hello')");
-  await say("Ann");
-  await settled();
-  contains((await text(".answer")).toLowerCase(), "hello");
-});
-
-test("an answer streams, whole and once", async () => {
-  await open();
-  await say("echo so many words");
-  await settled();
-  const shown = await text(".answer");
-  contains(shown, "so many words");
-  same(shown.split("so many words").length, 2, "how often it is in the text, plus one");
-  same(await last(".activity").isVisible(), false, "the activity line is there at the end");
-});
-
-test("status is shown apart from the answer", async () => {
-  await open();
-  await say("status");
-  const seen = new Set();
-  while (!(await page.locator("#send:enabled").count())) {
-    const line = last(".activity");
-    if (await line.isVisible()) seen.add(await line.innerText());
-    await page.waitForTimeout(50);
-  }
-  const steps = [...seen].filter((t) => !["Waiting for the agent", "Working", "Answering", ""].includes(t));
-  check(steps.length >= 2, `steps: ${JSON.stringify([...seen])}`);
-  const answer = await text(".answer");
-  for (const t of steps) check(!answer.includes(t), `${t} is in the answer: ${answer}`);
-});
-
-test("a task that works without a message has a generic indicator, which is not part of the answer [R004-06]", async () => {
-  await open();
-  await say("slow 3");
-  // not waitForFunction: the page's Content-Security-Policy has no unsafe-eval
-  await page.locator(".activity:visible", { hasText: /Working|Answering/ }).first().waitFor();
-  await settled();
-  const answer = await text(".answer");
-  check(!/Working|Answering/.test(answer), answer);
-});
-
-test("cancel ends it, by button", async () => {
-  await open();
-  await say("slow 600");
-  await page.waitForSelector("#cancel:visible");
-  await page.waitForSelector(".activity:visible");
-  await page.waitForTimeout(300);
-  await page.click("#cancel");
-  await settled();
-  same(await text(".outcome"), "canceled", "outcome");
-});
-
-test("cancel ends it, by Escape", async () => {
-  await open();
-  await say("slow 600");
-  await page.waitForSelector("#cancel:visible");
-  await page.waitForTimeout(300);
-  await page.keyboard.press("Escape");
-  await settled();
-  same(await text(".outcome"), "canceled", "outcome");
-});
-
-test("files are links, pictures are shown, nothing else has a type that a browser runs", async () => {
-  await open();
-  await page.evaluate(() => {
-    const make_url = URL.createObjectURL;
-    window.blob_types = [];
-    URL.createObjectURL = (blob) => { window.blob_types.push(blob.type); return make_url.call(URL, blob); };
-  });
-  await say("file");
-  await settled();
-  const types = await page.evaluate(() => window.blob_types);
-  check(types.includes("application/octet-stream"), `types: ${types}`);
-  check(types.every((t) => t === "application/octet-stream" || /^image\/(png|jpeg|gif|webp)$/.test(t)), `types: ${types}`);
-  const names = await last(".artifact a").allInnerTexts();
-  check(names.length >= 2, `links: ${names}`);
-  const picture = last(".artifact img").first();
-  await picture.waitFor();
-  check(await picture.evaluate((i) => i.complete && i.naturalWidth > 0), "the picture is not there");
-  const [download] = await Promise.all([page.waitForEvent("download"), last(".artifact a[download]").first().click()]);
-  same(download.suggestedFilename(), names[0], "name of the file");
-});
-
-test("data is shown as JSON", async () => {
-  await open();
-  await say("data");
-  await settled();
-  const value = JSON.parse(await text(".artifact pre"));
-  check(typeof value === "object", value);
-});
-
-// Of each call of the last answer: its title and its texts. A person opens it for them.
-async function calls() {
-  const found = [];
-  for (const one of await last(".tool").all()) {
-    if (!(await one.locator("pre").first().isVisible())) await one.locator("summary").press("Enter");
-    found.push([await one.locator("summary").innerText(), ...await one.locator("pre:visible").allInnerTexts()]);
-  }
-  return found;
-}
-const shared_state = async () => JSON.parse(await page.locator("#state pre:visible").innerText());
-const same_json = (got, want, what) => same(JSON.stringify(got), JSON.stringify(want), what);
-
-test("the agent's own tools are shown above the answer", async () => {
-  await open();
-  await say("parallel-tools");
-  await page.waitForSelector(".tool");
-  await settled();
-  const shown = await calls();
-  same(shown.length, 2, "calls");
-  for (const [title, args, result] of shown) {
-    check(/^Tool \w+: done$/.test(title), title);
-    check(Object.keys(JSON.parse(args)).length > 0, args);
-    check(result.length > 0, "no result");
-  }
-  same(await page.locator(".agent > :first-child").getAttribute("class"), "tools", "class of the first element");
-  check((await text(".answer")).length > 0, "no answer");
-});
-
-test("shared state is shown, and its changes; a new conversation has none", async () => {
-  await open();
-  same(await page.locator("#state").isVisible(), false, "the state is there at the start");
-  await say("state");
-  await settled();
-  same_json(await shared_state(), { recipe: "pancakes", servings: 4, steps: ["mix", "bake"] }, "state");
-  await say("echo no change");
-  await settled();
-  same((await shared_state()).servings, 4, "servings after a turn without a change");
-  await page.reload();
-  await page.waitForSelector("#state:visible");
-  same((await shared_state()).servings, 4, "servings after a reload");
-  await page.click("#fresh");
-  await page.waitForSelector("#talk:empty");
-  same(await page.locator("#state").isVisible(), false, "the state is there in a new conversation");
-});
-
-test("every operation of a JSON Patch changes the state", async () => {
-  await open();
-  const results = await page.evaluate(async () => {
-    const { patched } = await import("/web/agui.js");
-    const before = { a: [1, 2], "x/y~": { b: 1 } };
-    const apply = (...patch) => patched(before, patch);
-    return [
-      apply({ op: "add", path: "/a/0", value: 0 }).a, apply({ op: "add", path: "/a/-", value: 3 }).a,
-      apply({ op: "replace", path: "/a/1", value: 9 }).a, apply({ op: "remove", path: "/a/0" }).a,
-      apply({ op: "copy", from: "/a/0", path: "/a/-" }).a, apply({ op: "move", from: "/a/0", path: "/c" }),
-      apply({ op: "replace", path: "/x~1y~0/b", value: 2 })["x/y~"], apply({ op: "test", path: "/a/0", value: 1 }),
-      apply({ op: "replace", path: "", value: 5 }), apply({ op: "add", path: "/no/where", value: 1 }),
-      apply({ op: "add", path: "/__proto__/polluted", value: 1 }), {}.polluted ?? "clean", before,
-    ];
-  });
-  same_json(results, [[0, 1, 2], [1, 2, 3], [1, 9], [2], [1, 2, 1], { a: [2], "x/y~": { b: 1 }, c: 1 }, { b: 2 },
-    { a: [1, 2], "x/y~": { b: 1 } }, 5, null, null, "clean", { a: [1, 2], "x/y~": { b: 1 } }], "results");
-});
-
-test("an AG-UI agent of pydantic-ai: text, a failure, tools and state, before and after a reload", async () => {
+test("an AG-UI agent of pydantic-ai: text, a failure, tools and state, before and after a reload", on_page(async () => {
   const board = await start_board();
   try {
-    await open(board.url);
-    same(await page.locator("#card h2").innerText(), "Board", "name on the card");
-    await say("hello");
-    await settled();
-    same(await text(".answer"), "You said hello in turn 1", "answer");
-    same(await page.locator(".answer").count(), 1, "answers on the page");
-    same(await page.locator(".tool").count(), 0, "calls on the page");
-    same(await page.locator("#state").isVisible(), false, "the state is there");
-
+    await open(board, "board");
+    await ask("hello");
+    same(await answer(), "You said hello in turn 1", "answer");
     const steps = [
-      ["add milk", "add_item", "milk", "1 items", ["milk"]],
-      ["add bread", "add_item", "bread", "2 items", ["milk", "bread"]], // a snapshot; the agent got the state before
-      ["replace tea", "replace_item", "tea", "tea is the last item", ["milk", "tea"]], // a delta
+      ["add milk", "add_item", "1 items", ["milk"]],
+      ["add bread", "add_item", "2 items", ["milk", "bread"]], // a snapshot; the agent got the state before
+      ["replace tea", "replace_item", "tea is the last item", ["milk", "tea"]], // a delta
     ];
-    for (const [words, tool, item, result, items] of steps) {
-      await say(words);
-      await settled();
-      same(await text(".answer"), `The tool ${tool} says: ${result}`, "answer");
-      same(await last(".answer").count(), 1, "answers in the turn");
-      same_json(await calls(), [[`Tool ${tool}: done`, JSON.stringify({ item }, null, 2), result]], `calls after ${words}`);
-      same_json(await shared_state(), { items }, `state after ${words}`);
+    const shown = async (tool, result, items) => {
+      same(await answer(), `The tool ${tool} says: ${result}`, "answer");
+      same_json(await last(".tool-card .fold-title").allInnerTexts(), [tool], "tools");
+      contains(await text(".tool-card"), result);
+      const state = await text(".state-now");
+      for (const item of items) contains(state, item);
+    };
+    for (const [words, tool, result, items] of steps) {
+      await ask(words);
+      await shown(tool, result, items);
     }
-
     await page.reload();
-    await page.locator(".tool").nth(2).waitFor();
-    same_json(await calls(), [["Tool replace_item: done", JSON.stringify({ item: "tea" }, null, 2), "tea is the last item"]], "calls after a reload");
-    same(await page.locator(".tool").count(), 3, "calls on the page after a reload");
-    same(await page.locator(".answer").count(), 4, "answers on the page after a reload");
-    await page.waitForSelector("#state pre:visible:has-text('tea')");
-    same_json(await shared_state(), { items: ["milk", "tea"] }, "state after a reload");
-
-    await say("fail");
+    await until(async () => (await turns().count()) === 4, "all turns after a reload");
     await settled();
-    contains(await text(".error"), "out of order");
-    same_json(await shared_state(), { items: ["milk", "tea"] }, "state after a failure");
+    await until(async () => (await page.locator(".state-now").count()) === 3, "the states");
+    await shown(...steps.at(-1).slice(1));
+    check(!(await text(".state-now")).includes("bread"), "an item that was replaced is there after a reload");
+    await ask("fail");
+    contains(await text(".failure"), "out of order");
   } finally {
     await board.end();
   }
-});
+}), { allowed: /ERR_/ });
 
-test("input-required: the answer continues the task", async () => {
-  await open();
-  await say("ask");
-  await settled();
-  contains(await text(".asks"), "?");
-  await say("Ann");
-  await settled();
-  contains(await text(".answer"), "Ann");
-  same(await page.locator(".asks").count(), 1, "questions on the page");
-});
-
-async function open_asks(words) {
-  await open();
-  await page.click('#agents button[data-agent="asks"]');
-  await page.waitForSelector("#card h2:has-text('Asks')");
-  await say(words);
-  await page.waitForSelector(".agent .asks");
-}
-async function answered(want) {
-  await last(`.answer:has-text(${JSON.stringify(want)})`).waitFor({ timeout: PATIENCE });
-  same(await text(".answer"), want, "the answer");
-}
-
-test("calls are approved and rejected with buttons", async () => {
-  await open_asks("delete a b");
-  same(await last(".request").count(), 2, "requests");
-  contains(await last(".request").first().innerText(), '"path": "a"');
-  await last(".request").nth(0).locator(".approve").click();
-  same(await last(".request").nth(0).locator("button:enabled").count(), 0, "buttons of the one that is decided");
-  await last(".request").nth(1).locator(".reject").click();
-  await answered("deleted a; kept b");
-  contains(await page.locator(".user").last().innerText(), "Approved, Rejected");
-});
-
-test("a request for approval has its buttons after a reload, and a typed answer closes them", async () => {
-  await open_asks("delete old.txt");
-  await settled();
-  await page.reload();
-  await page.waitForSelector(".request .approve:enabled");
-  await say("no");
-  await answered("kept old.txt");
-  same(await page.locator(".request button:enabled").count(), 0, "open buttons");
-});
-
-test("choices are buttons, and an address to sign in is a link", async () => {
-  await open_asks("choose");
-  await last(".choice").nth(1).click();
-  await answered("You answered: blue");
-  await say("sign in");
-  await page.waitForSelector(".controls a");
-  same(await last(".controls a").getAttribute("href"), "https://login.example/start", "address");
-  await last(".done").click();
-  await answered("You answered: done");
-});
-
-test("a conversation is remembered, and a new one starts without it", async () => {
-  await open();
-  await page.click('#agents button[data-agent="memory"]');
-  await page.waitForSelector("#card h2:has-text('Memory')");
-  await say("My name is Ann");
-  await settled();
-  contains(await text(".answer"), "Hello Ann.");
-  await say("What is my name?");
-  await settled();
-  contains(await text(".answer"), "Your name is Ann.");
-  await page.reload();
-  await page.waitForSelector("#card h2:has-text('Memory')");
-  await settled();
-  await say("What is my name?");
-  await settled();
-  contains(await text(".answer"), "Your name is Ann.");
-  await page.click("#fresh");
-  await page.waitForSelector("#talk:empty");
-  await say("What is my name?");
-  await settled();
-  contains(await text(".answer"), "I do not know your name.");
-});
-
-test("auth-required is a question too", async () => {
-  await open();
-  await say("auth");
-  await settled();
-  check((await text(".asks")).length > 0, "no question");
-});
-
-for (const [script, outcome] of [["fail", "failed"], ["reject", "rejected"]])
-  test(`${script}: the reason is shown, and that it ${outcome === "failed" ? "failed" : "was refused"}`, async () => {
-    await open();
-    await say(script);
-    await settled();
-    check((await text(".error")).length > 0, "no reason");
-    same(await text(".outcome"), outcome, "outcome");
-  });
-
-test("a reload finds the conversation again", async () => {
-  await open();
-  await say("echo remember me");
-  await settled();
-  await page.reload();
-  await page.waitForSelector(".answer");
-  contains(await text(".answer"), "remember me");
-  same(await page.locator(".user").innerText(), "echo remember me", "the text of the user");
-});
-
-test("a reload in the middle of an answer reads it to the end", async () => {
-  await open();
-  await say("status");
-  await page.waitForSelector(".activity:visible");
-  await page.waitForTimeout(500);
-  await page.reload();
-  await page.waitForSelector(".agent");
-  await settled();
-  await page.waitForSelector(".answer");
-  check((await text(".answer")).length > 0, "no answer");
-});
-
-test("a connection that drops is taken up where it was", async () => {
-  const wire = await wire_to(server.url);
+// Servers of a test's own, whose page is closed before they end.
+async function with_server(args, run) {
+  const own = await start("--store", "memory:", ...args);
   try {
-    let seconds = 3, cut = false;
-    while (!cut) { // on a slow machine the answer may be there before we are
-      await open(wire.url);
-      await page.click("#fresh");
-      await say(`slow ${seconds}`);
-      await page.waitForSelector(".answer");
-      wire.cut();
-      cut = (await page.locator("#send:disabled").count()) > 0;
-      await settled();
-      seconds *= 3;
-      check(seconds < 100, "it was always over before the cut");
-    }
-    contains(server.log, "operation=SubscribeToTask");
-    const shown = (await text(".answer")).trimEnd();
-    const whole = await page.evaluate(() => sessionStorage.getItem("dragoman")).then(JSON.parse);
-    const r = await fetch(`${server.url}/tasks?contextId=${whole.context}&includeArtifacts=true`, { headers: { "A2A-Version": "1.0" } }).then((x) => x.json());
-    same(shown, r.tasks[0].artifacts[0].parts.map((p) => p.text).join("").trimEnd(), "answer");
+    await run(own);
+    await page.goto("about:blank");
   } finally {
-    wire.close();
+    await end(own);
   }
-});
-
-test("everything by keyboard: an example, a message, a new conversation", async () => {
-  await open();
-  await page.focus("#examples button");
-  await page.keyboard.press("Enter");
-  await settled();
-  same(await page.evaluate(() => document.activeElement.id), "words", "focus after an answer");
-  await page.focus("#fresh");
-  await page.keyboard.press("Enter");
-  await page.waitForSelector("#talk:empty");
-});
-
-test("nothing the agent says becomes part of the page", async () => {
-  await open();
-  await say('echo <img src=x onerror="document.title=1"><b>bold</b>');
-  await settled();
-  contains(await text(".answer"), "<b>bold</b>");
-  same(await page.locator("#talk img, #talk b").count(), 0, "elements");
-});
-
-test("an error of the server is shown", async () => {
-  await open();
-  await page.evaluate(() => sessionStorage.setItem("dragoman", JSON.stringify({ agent: "demo", task: "nobodys" })));
-  await page.reload();
-  await page.waitForSelector("#card h2");
-  await say("hello");
-  await settled();
-  check((await text(".error")).length > 0, "no error");
-});
-
-test("with tokens the page asks for one and works with it", async () => {
-  const closed = await start("--store", "memory:", "-c", join(HERE, "tokens.yaml"));
-  try {
-    await open(closed.url);
-    await say("hello");
-    await page.waitForSelector("#key:visible");
-    await page.fill("#token", "browser-secret");
-    await page.click("#key button");
-    await page.waitForSelector("#key", { state: "hidden" });
-    await say("hello");
-    await settled();
-    await page.waitForSelector(".answer");
-  } finally {
-    await end(closed);
-  }
-});
-
-test("on a narrow screen everything is there too", async () => {
-  await page.setViewportSize({ width: 400, height: 760 });
-  await open();
-  for (const what of ['#agents button[data-agent="hello"]', "#words", "#send"]) {
-    const box = await page.locator(what).boundingBox();
-    check(box && box.height > 10 && box.x >= 0 && box.x + box.width <= 400, `${what}: ${show(box)}`);
-  }
-  check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
-});
-
-test("no complaint in the console", async () => same(errors.join("\n"), "", "console"));
-
-// ---- main -------------------------------------------------------------------------------------------------------------
-
-const words = process.argv.slice(2);
-const chosen = tests.filter((t) => !words.length || words.some((w) => t.name.includes(w)));
-console.log(`1..${chosen.length + 1}`);
-if (!CHROMIUM) { console.log("Bail out! there is no chromium: scripts/setup test installs it"); process.exit(1); }
-server = await start("--store", "memory:", "-c", join(HERE, "agents.yaml"));
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
-errors = [];
-let n = 0, failed = 0;
-for (const t of chosen) {
-  const context = await browser.newContext({ viewport: { width: 1100, height: 760 } });
-  context.setDefaultTimeout(PATIENCE);
-  page = await context.newPage();
-  page.on("pageerror", (e) => errors.push(`${t.name}: ${e.message}`));
-  page.on("console", (m) => { if (/Content Security Policy|SyntaxError|TypeError/.test(m.text())) errors.push(`${t.name}: ${m.text()}`); });
-  try {
-    await t.run();
-    console.log(`ok ${++n} - ${t.name}`);
-  } catch (e) {
-    failed++;
-    console.log(`not ok ${++n} - ${t.name}\n${String(e.message).split("\n").slice(0, 12).map((l) => `# ${l}`).join("\n")}`);
-  }
-  if (process.env.SHOTS) {
-    mkdirSync(process.env.SHOTS, { recursive: true });
-    await page.screenshot({ path: join(process.env.SHOTS, `${t.name.replace(/[^a-z0-9]+/gi, "-")}.png`) }).catch(() => {});
-  }
-  await context.close();
 }
-await browser.close();
-const status = await end(server);
-console.log(`${status === 0 ? "ok" : "not ok"} ${++n} - the server ends well`);
-if (status) console.log(server.log.split("\n").slice(-20).map((l) => `# ${l}`).join("\n"));
-process.exit(failed || status ? 1 : 0);
+
+test("a language model with tools: a call with its result, an approval, a question, a call of another agent", on_page(() => with_server(["-c", join(ROOT, "examples/llm/dragoman.yaml")], async (own) => {
+  await open(own, "assistant");
+  await ask("call now {}");
+  await open_card(last(".tool-card"));
+  contains(await text(".tool-card"), "UTC");
+  contains(await answer(), "The result of now is");
+  await ask('call remove {"file": "old.txt"}');
+  contains(await text(".request"), "old.txt");
+  await last(".approve").click();
+  await until(async () => (await turns().count()) === 3, "the decision is sent");
+  await settled();
+  contains(await page.locator("#log").innerText(), "Approved remove");
+  await ask("ask What is your name?");
+  contains(await text(".turn-body"), "What is your name?");
+  await ask("Ann");
+  contains(await answer(), "Ann");
+  await ask("think about it");
+  await open_card(last(".reasoning-card"));
+  contains(await last(".turn-body").innerText(), "about it");
+})));
+
+test("a graph of LangGraph: its answer, an interrupt, files and data, before and after a reload", on_page(() => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-browser-")), file = join(folder, "dragoman.yaml");
+  const python = join(ROOT, "tests/interop/langgraph/.venv-langgraph/bin/python");
+  writeFileSync(file, JSON.stringify({ agents: [{ id: "travel", type: "langgraph", default: true, card: { name: "Travel" }, settings: {
+    path: join(ROOT, "examples/langgraph/agent.py:graph"), command: [python, "-m", "dragoman.worker"], env: { PYTHONPATH: join(ROOT, "python") } } }] }));
+  return with_server(["-c", file], async (own) => {
+    await open(own, "travel");
+    await ask("When to go?");
+    contains(await answer(), "The best month for Lisbon is May.");
+    await ask("book it");
+    contains(await text(".turn-body"), "Book the flight to Lisbon for 120 EUR?");
+    await ask("yes");
+    const shown = async () => {
+      contains(await answer(), "Your flight is booked.");
+      contains(await last(".turn-body").innerText(), "LX 100");
+      contains(await last(".turn-body").innerText(), "example.com");
+      same(await turns().count(), 3, "turns");
+    };
+    await shown();
+    await page.reload();
+    await until(async () => (await turns().count()) === 3, "all turns after a reload");
+    await settled();
+    await until(async () => (await answer()).includes("Your flight is booked."), "the answer after a reload");
+    await shown();
+  }).finally(() => rmSync(folder, { recursive: true }));
+}));
+
+await run_tests(tests, { args: ["--store", "memory:", "-c", join(HERE, "agents.yaml")] });

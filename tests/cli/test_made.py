@@ -112,6 +112,12 @@ def _():
             check(p.returncode == 0 and not p.stderr, f"{name}: {p.stderr}")
 
 
+def postgres():
+    """The connection string of a PostgreSQL that ends with this process."""
+    start = [os.path.join(ROOT, "tests/postgres/server"), "start", "--until", str(os.getpid())]
+    return subprocess.run(start, check=True, stdout=subprocess.PIPE, text=True, timeout=300).stdout.strip()
+
+
 def try_examples(command, here, server):
     """How many there were. Where they say 8484 our own server answers; what runs until it is stopped is
     tried elsewhere."""
@@ -123,6 +129,8 @@ def try_examples(command, here, server):
         if "mcp.example.com" in example:
             continue
         example = example.replace("http://127.0.0.1:8484", server.url)
+        if "postgres:" in example:
+            example = example.replace("postgres:dbname=dragoman", f"postgres:{postgres()} dbname=postgres")
         ended = shell(f"cd {here}; export STATE_DIRECTORY={here}; set -o pipefail; {example}")
         silent = example.startswith(("dragoman db backup", "dragoman lint")) or "db export" in example or " > " in example
         check(ended.status == 0 and (ended.out or silent) and not ended.err, f"{example}\n{ended}")

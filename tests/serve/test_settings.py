@@ -14,7 +14,7 @@ from lib.a2a import REST1, RPC1, RPC03, Client, message, new_id
 from lib import fronts, mcp
 from lib.agents import completed, tck
 from lib.http import Conn, ask
-from lib.server import DRAGOMAN, ENV, ROOT, Server, agent, folder, server
+from lib.server import DRAGOMAN, ENV, ROOT, Server, agent, folder, on_postgres, server
 from lib.tap import Failure, Skip, check, same, soon, test
 
 PATH = "/.well-known/agent-card.json"
@@ -179,6 +179,43 @@ def _():
         s.stop_well()
         s.restart()
         same(Client(s, RPC1).get(id).task["id"], id, "id")
+
+
+def replicas(store, columns):
+    """The servers that use a PostgreSQL, one row after the other."""
+    done = subprocess.run(["psql", "-Atq", "-d", store.removeprefix("postgres:"), "-c", f"SELECT {columns} FROM dragoman.replicas WHERE NOT dead"],
+                          check=True, stdout=subprocess.PIPE, text=True, timeout=60)
+    return done.stdout.split()
+
+
+@setting("replica.name", "the name in the table of the servers", timeout=120)
+def _():
+    store = on_postgres("memory:")
+    with Server("tck", store=store, config={"replica": {"name": "east-1"}}):
+        same(replicas(store, "convert_from(name,'UTF8')"), ["east-1"], "names")
+
+
+@setting("replica.lease_s", "how long a server lives without a heartbeat", timeout=120)
+def _():
+    store = on_postgres("memory:")
+    with Server("tck", store=store, config={"replica": {"lease_s": 600}}):
+        same(replicas(store, "until>now()+interval '5 minutes'"), ["t"], "a lease of ten minutes")
+
+
+@setting("replica.wakeup", "with LISTEN, or without", timeout=120)
+def _():
+    for wakeup, listens in (("notify", True), ("poll", False)):
+        store = on_postgres("memory:")
+        database, host = re.search(r"dbname=(\S+)", store)[1], re.search(r"host=(\S+)", store)[1]
+        subprocess.run(["psql", "-q", "-d", store.removeprefix("postgres:"), "-c", f"ALTER DATABASE {database} SET log_statement='all'"],
+                       check=True, timeout=60)
+        with open(os.path.join(host, "log"), "rb") as log:
+            log.seek(0, os.SEEK_END)
+            with Server("tck", store=store, config={"replica": {"wakeup": wakeup}}):
+                same(len(replicas(store, "id")), 1, "servers")
+            statements = log.read().decode(errors="replace")
+        check("INSERT INTO dragoman.replicas" in statements, "the statements are not in the log of the server")
+        same("LISTEN dragoman;" in statements, listens, wakeup)
 
 
 HOUR, DAY = 3600 * 1000, 24 * 3600 * 1000
@@ -522,6 +559,15 @@ def _():
         s = serve({"inspect": value, "tokens": [{"token": "t", "principal": "p"}]}, "demo")
         task = Client(s, RPC1, token="t").send("stream").task["id"]
         same(ask(s.address, "GET", f"/debug/tasks/{task}/records", None, [("Authorization", "Bearer t")]).status, status, value)
+
+
+@setting("inspect_remote", "operators may reach other servers through this one")
+def _():
+    for value in (False, True):
+        s = serve({"inspect_remote": value}, "demo")
+        same(ask(s.address, "GET", "/debug/me").json["remote"], value, "what the page offers")
+        refused = ask(s.address, "POST", "/debug/remote/card", b'{"url": "http://127.0.0.1:1/"}', [("Content-Type", "application/json")])
+        same((refused.status, "inspect_remote" in refused.json["error"]["message"]), (403, not value), "why it is refused")
 
 
 @setting("tokens.principal", "what is not yours does not exist")

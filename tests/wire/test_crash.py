@@ -9,7 +9,7 @@ import time
 from lib.a2a import INTERRUPTED, RPC1, TERMINAL, Client, message, new_id
 from lib.agents import tck
 from lib.http import Closed
-from lib.server import Server, folder, needs_ours
+from lib.server import Server, folder, needs_ours, needs_sqlite
 from lib.tap import Failure, check, same, soon, test
 from test_resume import rng, sqlite
 
@@ -127,6 +127,7 @@ def _():
 
 @test("a second server on the same database is refused by one sentence that names the holder")
 def _():
+    needs_sqlite("src/store/postgres/test_postgres.c has the same for PostgreSQL")
     needs_ours("needs a store that stays")
     store = sqlite()
     with Server("bench", store=store) as s:
@@ -141,6 +142,7 @@ def _():
 
 @test("a file that is not a database is refused by one sentence, and not changed")
 def _():
+    needs_sqlite("it is about a file")
     needs_ours("needs a store that stays")
     path = os.path.join(folder(), "dragoman.db")
     with open(path, "wb") as f:

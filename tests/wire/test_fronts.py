@@ -245,6 +245,38 @@ def _(name):
     soon(over, "tasks that do not end", seconds=60)
 
 
+# ---- a page that reads a run again ------------------------------------------------------------------------------
+
+
+@test("AG-UI: with X-Dragoman-On-Disconnect: continue a run goes on without its client, and headers name task and turn")
+def _():
+    config = settings(agents=[agent("demo", settings={"pace": 0.3})])
+    config["disconnect_grace_s"] = {"ag-ui": 0}
+    s = server(None, config=config)
+    body = fronts.run_input("slow 4")
+    with fronts.stream(s, "/ag-ui", body, headers=[("X-Dragoman-On-Disconnect", "continue")]) as left:
+        task, turn = left.response.get("x-a2a-task-id"), left.response.get("x-dragoman-turn")
+        left.next()
+    a2a = Client(s, REST1)
+    soon(lambda: a2a.get(task).state == "TASK_STATE_COMPLETED", "the run does not go on", seconds=60)
+    same(turn, "1", "turn")
+
+
+@test("AG-UI: Last-Event-ID: 0 returns all events of a run, also of a later turn of its task")
+def _():
+    s = demo()
+    first = fronts.run_input("ask")
+    with fronts.stream(s, "/ag-ui", first) as stream:
+        stream.rest()
+    then = {**fronts.run_input("Ann"), "threadId": first["threadId"]}
+    with fronts.stream(s, "/ag-ui", then) as stream:
+        live, turn = [f.json for f in stream.rest()], stream.response.get("x-dragoman-turn")
+    same(turn, "2", "turn")
+    with fronts.stream(s, "/ag-ui", {**then, "messages": []}, headers=[("Last-Event-ID", "0")]) as stream:
+        same([f.json for f in stream.rest()], live, "the run again")
+        same(stream.response.get("x-dragoman-turn"), "2", "turn of the run again")
+
+
 # ---- which dialect is where -----------------------------------------------------------------------------------
 
 ASKS = {"ag-ui": lambda: fronts.run_input("tools"), "responses": lambda: {"model": "demo", "input": "tools", "stream": True}}

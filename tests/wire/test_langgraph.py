@@ -184,6 +184,25 @@ def _():
     check(first["id"] in changed.response.body.decode(), changed)
 
 
+@each("the id of an agent's message is refused, and its task is named: {} [R003-07]", [(name, name) for name in ("a new task", "a task that waits", "after a restart")])
+def _(how):
+    w = World()
+    with w.server:
+        context = new_id("ctx")
+        first = w.client.send("hello", context=context).task
+        key = first["status"]["message"]["messageId"]
+        ids = {"context": context}
+        if how == "a task that waits":
+            ids["task"] = w.client.send("ask", context=context).task["id"]
+        if how == "after a restart":
+            w.server.kill()
+            w.server.restart()
+        refused = Client(w.server, RPC1).send(m=message("other", id=key, **ids))
+        refused.expect("InvalidParams")
+        check("messageId was used before" in refused.response.body.decode() and first["id"] in refused.response.body.decode(), refused)
+        same(Client(w.server, RPC1).send(m=message("other", id=key, context=new_id("ctx"))).state, "TASK_STATE_COMPLETED", "in another context it is a new id")
+
+
 @test("the same messageId with another content is refused while the first one runs, too [R003-07]")
 def _():
     with World() as w:

@@ -1,13 +1,14 @@
 """A graph of the real LangGraph for JavaScript behind the server: all protocols, questions, processes that are killed. The packages are those
 of tests/interop/langgraph-js; its README describes the other tests."""
 import base64
+import json
 import os
 import signal
 import subprocess
 import threading
 
 from lib import fronts
-from lib.a2a import ALL, RPC1, Client, message, task_text, text_of
+from lib.a2a import ALL, RPC1, Client, message, new_id, task_text, text_of
 from lib.http import ask
 from lib.server import ROOT, Server, agent, folder, needs_ours, server, settings
 from lib.tap import check, each, same, soon, test
@@ -144,6 +145,81 @@ def _():
     check('"messages":[["human","seen both"]]' in seen and '"data":{"d":1}' in seen, seen)
 
 
+@test("a messageId is accepted once, while the graph runs and after its end; with another content it is refused [R003-07]")
+def _():
+    with World() as w:
+        context, now = new_id("c"), {"returnImmediately": True}
+        first = w.client.send(m=message("slow", id="m1", context=context), config=now).task
+
+        def check_again():
+            same(w.client.send(m=message("slow", id="m1", context=context), config=now).task["id"], first["id"], "the task")
+            refused = w.client.send(m=message("other", id="m1", context=context), config=now)
+            refused.expect("InvalidParams")
+            check(first["id"] in refused.response.body.decode(), refused)
+        check_again()
+        soon(lambda: w.trace() == ["first", "slow"], w.trace, 60)
+        check_again()
+        w.open_gate()
+        w.finished(first["id"])
+        check_again()
+        seen = json.loads(task_text(w.client.send("seen", context=context).task))
+        same(seen["messages"], [["human", "slow"], ["ai", "first. "], ["ai", "slow is done"], ["human", "seen"]], "state.messages")
+        same(w.trace(), ["first", "slow"], "the nodes that ran")
+
+
+@test("two messages in one context at the same time run one after the other, and both are in the state")
+def _():
+    with World() as w:
+        context = new_id("c")
+        first = w.client.send("slow", context=context, config={"returnImmediately": True}).task
+        soon(lambda: w.trace() == ["first", "slow"], w.trace, 60)
+        second = w.client.send("seen", context=context, config={"returnImmediately": True}).task
+        same(task_text(w.client.send("hello").task), "Hello there", "another context does not wait")
+        same(w.client.get(second["id"]).state, "TASK_STATE_WORKING", "the second message")
+        w.open_gate()
+        w.finished(first["id"])
+        seen = json.loads(task_text(w.finished(second["id"])))
+        same([text for _, text in seen["messages"]], ["slow", "first. ", "slow is done", "seen"], "state.messages")
+
+
+@test("a value of the graph's own is CUSTOM in AG-UI and a data part in the AI SDK")
+def _():
+    found = [f.json["value"] for f in fronts.ag_ui(shared(), "everything").frames if f.json["type"] == "CUSTOM" and "own" in str(f.json)]
+    same(found, [{"own": {"step": 1}}], "CUSTOM events")
+    found = [f.json["data"]["value"] for f in fronts.ai_sdk(shared(), "everything").frames[:-1] if f.json["type"].startswith("data-") and "own" in str(f.json)]
+    same(found, [{"own": {"step": 1}}], "data parts")
+
+
+@test("calls and results of the graph's own tools are not in the answer, nor in the history")
+def _():
+    task = Client(shared(), RPC1).send("look").task
+    same(texts(task), ["look", "It snows."], "the history")
+    for name, call in fronts.ALL.items():
+        same(call(shared(), "look").text, "It snows.", name)
+
+
+@test("an outbox Task is a patch: artifacts extend, metadata merges, ids and routing keys are the server's [R003-12 R003-14 R003-15]")
+def _():
+    task = Client(shared(), RPC1).send("patch", metadata={"note": 1}).task
+    same((texts(task), [a["artifactId"] for a in task["artifacts"]]), (["patch", "first step"], ["table"]), "the patch")
+    same((task["metadata"].get("cost"), "aion:network" in task["metadata"], task["id"] == "not mine"), (3, False, False), "metadata and ids")
+
+
+@test("two questions at the same time are answered by a map of their ids; one text does not answer them")
+def _():
+    c = Client(shared(), RPC1)
+    asked = c.send("both").task
+    data = next(p["data"] for p in asked["status"]["message"]["parts"] if "data" in p)
+    ids = {i["value"]: i["id"] for i in data["interrupts"]}
+    same(sorted(ids), ["A?", "B?"], "the questions")
+    again = c.send("x", task=asked["id"], context=asked["contextId"]).task
+    same(again["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "after one text")
+    answers = {"resume": {ids["A?"]: 0, ids["B?"]: ""}}
+    done = c.send("", parts=[{"data": answers}], task=asked["id"], context=asked["contextId"]).task
+    seen = json.loads(task_text(c.send("seen", context=done["contextId"]).task))
+    same((done["status"]["state"], sorted(text for kind, text in seen["messages"] if kind == "ai")), ("TASK_STATE_COMPLETED", ['A?=0', 'B?=""']), "the answers")
+
+
 @test("the tools of the caller reach the graph")
 def _():
     body = fronts.chat_body("seen", tools=[{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}])
@@ -190,6 +266,31 @@ def _(kill):
         w.open_gate()
         same(task_text(w.finished(task["id"])), "slow is done")
         same(w.trace(), ["first", "slow", "slow"])
+
+
+def folded(events):
+    """The text of the stream-delta artifact, as a client has it."""
+    text = ""
+    for e in events:
+        if e.kind == "artifactUpdate":
+            text = (text if e.body.get("append") else "") + text_of(e.body["artifact"])
+    return text
+
+
+@each("{} is killed in the middle of a model's stream: a reader has the text once, finished nodes are not repeated", KILLS)
+def _(kill):
+    with World() as w:
+        with w.client.stream("halves") as events:
+            events.until(lambda _: folded(events.seen) == "hal", 60)  # the newest chunk waits for the next one: it may be the last
+            id = events.seen[0].body["id"]
+            kill(w)
+            with w.client.subscribe(id, last=events.seen[-1].id) as later:
+                w.open_gate()
+                seen = events.seen + later.rest(60)
+        same((folded(seen), text_of(seen[-1].body["status"]["message"])), ("half and whole", "half and whole"), "the reader's text")
+        task = w.finished(id)
+        same((texts(task), task.get("artifacts", [])), (["halves", "half and whole"], []), "the task")
+        same(w.trace(), ["first", "halfway", "halfway"], "the nodes that ran")
 
 
 @test("a cancel ends the run, and the conversation goes on")

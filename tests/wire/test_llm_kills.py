@@ -12,7 +12,7 @@ from lib import kills
 from lib.a2a import RPC1, TERMINAL, Client, artifact_texts, new_id, task_text
 from lib.http import Closed, ask
 from lib.kills import READERS, Runs
-from lib.server import Server, agent, folder, needs_ours, settings
+from lib.server import Server, agent, folder, needs_ours, settings, needs_sqlite
 from lib.tap import Failure, check, each, same, soon, test
 from test_resume import rng
 
@@ -96,6 +96,7 @@ def wait_for_end(w, id):
 @test("killed after every commit of the store: the task goes on without being asked, tools run once, the text is there once "
       "[R002-32] [R002-33] [R002-37]", timeout=900)
 def _():
+    needs_sqlite("it counts the syncs of its file")
     first, last, n, unknown = None, None, 0, 0
     w = World()
     count = w.folder + "/commits"

@@ -6,7 +6,7 @@ import sqlite3
 from lib import fronts
 from lib.a2a import ALL, RPC1, Client, message, new_id, task_text
 from lib.http import ask
-from lib.server import Server, TOKENS, agent, folder, needs_ours, server, settings
+from lib.server import Server, TOKENS, agent, folder, needs_ours, server, settings, needs_sqlite
 from lib.tap import check, each, same, soon, test
 
 AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "remembers.py")
@@ -316,6 +316,7 @@ def _():
 
 @test("it outlives the server, and logs that were trimmed")
 def _():
+    needs_sqlite("it changes the tables of SQLite")
     path = os.path.join(folder(), "tasks.db")
     context, thread = new_id("ctx"), new_id("thread")
     with Server(None, config=config(), store=f"sqlite:{path}") as s:

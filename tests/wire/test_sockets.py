@@ -9,7 +9,7 @@ import time
 
 from lib.a2a import RPC1, Client, json_bytes, message, new_id
 from lib.http import Conn, request_bytes
-from lib.server import Server, folder, needs_ours
+from lib.server import Server, folder, needs_ours, needs_sqlite
 from lib.tap import Skip, check, same, soon, test
 
 HEAD = b"Host: 127.0.0.1\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\n"
@@ -211,6 +211,7 @@ def _():
 
 @test("a client that is gone without a word is noticed when its stream is kept alive", timeout=120)
 def _():
+    needs_sqlite("it counts sockets, and takes those of the database for a client's")
     needs_ours("a promise of ours")
     with Server("bench") as s:
         before = sockets_of(s)

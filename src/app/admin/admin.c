@@ -3,6 +3,7 @@
 #include "app/serve/init.h"
 #include "config/config.h"
 #include "store/sqlite/admin.h"
+#include "store/store_copy.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -62,6 +63,17 @@ static int export(const char *path)
     return dgm_db_export(path, write_line, &out, &err) ? admin_fail(&err) : DGM_CLI_OK;
 }
 
+static int copy(const char *from, const char *to)
+{
+    dgm_copy_counts n = {0};
+    dgm_err err = {0};
+    if (dgm_db_copy(from, to, &n, &err))
+        return admin_fail(&err);
+    for (dgm_copy_table t = 0; t < DGM_N_COPY; t++)
+        printf("%" PRIu64 " %s\n", n.rows[t], dgm_copy_table_name(t));
+    return DGM_CLI_OK;
+}
+
 /* The database that `dragoman serve` would use here. NULL: no database; the reason was reported. */
 static const char *database_of_server(const dgm_cli_line *line, dgm_config **ret_config)
 {
@@ -81,7 +93,9 @@ static const char *database_of_server(const dgm_cli_line *line, dgm_config **ret
     dgm_buf_done(&b);
     if (!c->n_errors && dgm_str_starts(c->store, DGM_STR("sqlite:")))
         return c->store.p;
-    if (!c->n_errors)
+    if (!c->n_errors && dgm_str_starts(c->store, DGM_STR("postgres:")))
+        dgm_cli_complain("the store is PostgreSQL: use its own tools, pg_dump and psql");
+    else if (!c->n_errors)
         dgm_cli_complain("%s: store is %s, which is not a database file", c->file.p, c->store.p);
     dgm_cli_hint("--database PATH names the database");
     return NULL;
@@ -94,6 +108,17 @@ int dgm_admin_db(const dgm_cli_line *line)
     bool copies = strcmp(action, "backup") == 0 || strcmp(action, "restore") == 0;
     dgm_err err = {0};
     dgm_auto(dgm_config_free) dgm_config *c = NULL;
+    if (strcmp(action, "copy") == 0) {
+        if (line->n_args != 3 || path)
+            return dgm_cli_refuse(line, "copy needs two databases: FROM and TO");
+        return copy(line->args[1], line->args[2]);
+    }
+    if (line->n_args > 2)
+        return dgm_cli_refuse(line, "%s needs no second database", action);
+    if (path && strncmp(path, "postgres:", 9) == 0) {
+        dgm_cli_complain("the store is PostgreSQL: use its own tools, pg_dump and psql");
+        return DGM_CLI_FAILED;
+    }
     if (!path && !(path = database_of_server(line, &c)))
         return DGM_CLI_FAILED;
     if (strncmp(path, "sqlite:", 7) == 0)

@@ -5,7 +5,7 @@
 
 static const char *db_word(size_t i)
 {
-    static const char *const words[] = {"check", "backup", "restore", "vacuum", "export"};
+    static const char *const words[] = {"check", "backup", "restore", "vacuum", "export", "copy"};
     return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
@@ -60,7 +60,7 @@ const dgm_cli_command dgm_cli_serve = {
         {.name = "store",
          .value = "URL",
          .kind = &dgm_cli_any_text,
-         .about = "where tasks are stored: `memory:` or `sqlite:PATH`",
+         .about = "where tasks are stored: `memory:`, `sqlite:PATH` or `postgres:CONNINFO`",
          .more = "Default: `dragoman.db` in the folder of the configuration file; without a "
                  "file in `$STATE_DIRECTORY`, else in `$XDG_STATE_HOME/dragoman`, else in "
                  "`~/.local/state/dragoman`."},
@@ -152,9 +152,13 @@ const dgm_cli_command dgm_cli_db = {
         "`check` reads every page and record of a database and reports each fault. `backup` "
         "writes a copy to FILE, which must not exist. `restore` replaces the database by FILE and "
         "keeps the old one under another name. `vacuum` returns free pages to the disk. `export` "
-        "prints one JSON object per line for every record, by task.\n\n"
-        "`check`, `backup` and `export` may run while a server uses the database. `restore` and "
-        "`vacuum` need it alone, and name the process that uses it.",
+        "prints one JSON object per line for every record, by task. `copy` copies all of a "
+        "database "
+        "into another, empty one: from `sqlite:PATH` to `postgres:CONNINFO`, or back.\n\n"
+        "`check`, `backup`, `export` and `copy` may run while a server uses the database; what it "
+        "stores later is not in the copy. `restore` and `vacuum` need it alone, and name the "
+        "process "
+        "that uses it.",
     .options =
         OPTIONS({.name = "database",
                  .letter = 'd',
@@ -170,13 +174,18 @@ const dgm_cli_command dgm_cli_db = {
                  .more = "Default `./dragoman.yaml`, if it exists."},
                 HELP),
     .arguments = ARGUMENTS(
-        {"ACTION", &db_actions, true, false, "`check`, `backup`, `restore`, `vacuum` or `export`"},
-        {"FILE", &dgm_cli_files, false, false, "`backup`: the new file; `restore`: the backup"}),
+        {"ACTION", &db_actions, true, false,
+         "`check`, `backup`, `restore`, `vacuum`, `export` or `copy`"},
+        {"FILE", &dgm_cli_files, false, false,
+         "`backup`: the new file; `restore`: the backup; `copy`: the database that is read"},
+        {"TO", &dgm_cli_files, false, false, "`copy`: the database that is written"}),
     .exits =
         NOTES(EXIT_0, {"1", "the database has faults, or something could not be done"}, EXIT_2),
-    .examples = NOTES({"dragoman db check", "Is the database correct?"},
-                      {"dragoman db backup saved.db", "A copy, also while a server runs"},
-                      {"dragoman db export -d dragoman.db", "Every record as a line of JSON"}),
+    .examples = NOTES(
+        {"dragoman db check", "Is the database correct?"},
+        {"dragoman db backup saved.db", "A copy, also while a server runs"},
+        {"dragoman db export -d dragoman.db", "Every record as a line of JSON"},
+        {"dragoman db copy sqlite:dragoman.db 'postgres:dbname=dragoman'", "Move to PostgreSQL"}),
     .page = true,
     .run = dgm_cli_run_outside,
 };

@@ -1,5 +1,6 @@
 /* app/serve/banner.c - lines to copy, each of which works unchanged (tests/serve runs them). */
 #include "app/serve/banner.h"
+#include "store/store.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -84,7 +85,10 @@ static void put_places(FILE *out, const dgm_config *c)
     if (dgm_str_starts(c->store, DGM_STR("sqlite:")))
         fprintf(out, "  tasks are stored in %s\n",
                 realpath(c->store.p + 7, real) ? real : c->store.p + 7);
-    else
+    else if (dgm_str_starts(c->store, DGM_STR("postgres:"))) {
+        dgm_store_show(c->store.p, real, sizeof real);
+        fprintf(out, "  tasks are stored in %s\n", real);
+    } else
         fprintf(out, "  tasks are stored in memory only: they end with the server\n");
 }
 

@@ -134,7 +134,7 @@ size_t dgm_gate_cors(const dgm_http_request *r, dgm_http_header *ret_headers)
         DGM_STR("Access-Control-Expose-Headers"),
         DGM_STR("A2A-Version, A2A-Extensions, X-A2A-Extensions, ETag, WWW-Authenticate, "
                 "X-Request-Id, X-A2A-Context-Id, X-A2A-Task-Id, X-A2A-Task-State, "
-                "X-Dragoman-Ignored, X-Should-Retry, Retry-After")};
+                "X-Dragoman-Ignored, X-Dragoman-Turn, X-Should-Retry, Retry-After")};
     ret_headers[n++] = (dgm_http_header){DGM_STR("Vary"), DGM_STR("Origin")};
     return n;
 }

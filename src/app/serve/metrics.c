@@ -2,7 +2,7 @@
 #include "app/serve/metrics.h"
 #include "app/serve/routes.h"
 #include "base/limits.h"
-#include "store/store.h"
+#include "store/share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,28 +216,53 @@ static void put_core(dgm_buf *b, dgm_core *core)
                        (unsigned long long)broken);
 }
 
-static void put_commits(dgm_buf *b, const dgm_store_stats *s)
+/* Of the store: the bounds are those of its commits. */
+static void put_histogram(dgm_buf *b, const char *name, const char *about,
+                          const uint64_t took[DGM_N_COMMIT_BOUNDS + 1], uint64_t ns)
 {
     uint64_t n = 0;
-    put_about(b, "dragoman_store_commit_duration_seconds", "histogram",
-              "Time of a store transaction, from its start until it is on disk.");
+    put_about(b, name, "histogram", about);
     for (size_t i = 0; i < DGM_N_COMMIT_BOUNDS; i++) {
-        n += s->commit_took[i];
-        dgm_buf_printf(b, "dragoman_store_commit_duration_seconds_bucket{le=\"%g\"} %llu\n",
-                       dgm_store_commit_bounds[i] / 1e6, (unsigned long long)n);
+        n += took[i];
+        dgm_buf_printf(b, "%s_bucket{le=\"%g\"} %llu\n", name, dgm_store_commit_bounds[i] / 1e6,
+                       (unsigned long long)n);
     }
-    n += s->commit_took[DGM_N_COMMIT_BOUNDS];
-    dgm_buf_printf(b,
-                   "dragoman_store_commit_duration_seconds_bucket{le=\"+Inf\"} %llu\n"
-                   "dragoman_store_commit_duration_seconds_sum %.9f\n"
-                   "dragoman_store_commit_duration_seconds_count %llu\n",
-                   (unsigned long long)n, (double)s->commit_ns / 1e9, (unsigned long long)n);
+    n += took[DGM_N_COMMIT_BOUNDS];
+    dgm_buf_printf(b, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.9f\n%s_count %llu\n", name,
+                   (unsigned long long)n, name, (double)ns / 1e9, name, (unsigned long long)n);
 }
 
-static void put_store(dgm_buf *b, dgm_store *store)
+/* Only if several servers may use the store. */
+static void put_replica(dgm_buf *b, const dgm_core_stats *c, const dgm_store_stats *s)
+{
+    put_one(b, "dragoman_replica_lease_seconds_left", "gauge",
+            "Time until other servers may take over the tasks of this one; negative: since then.",
+            (double)s->lease_left_ms / 1e3);
+    put_histogram(b, "dragoman_store_wakeup_seconds",
+                  "Time from the commit of an event on another server to the wake-up of this one.",
+                  s->wakeup_took, s->wakeup_ns);
+    put_one(b, "dragoman_tasks_taken_over_total", "counter",
+            "Tasks taken over from dead servers, or that another server released unfinished.",
+            (double)c->taken_over);
+    put_one(b, "dragoman_leases_lost_total", "counter",
+            "Tasks that another server took over while this server had them.", (double)c->lost);
+    put_one(b, "dragoman_calls_forwarded_total", "counter",
+            "Calls sent to the server that owns the task.", (double)c->forwarded);
+    put_one(b, "dragoman_tasks_followed", "gauge",
+            "Tasks whose logs this server reads from the store for its clients.",
+            (double)c->followed);
+    put_one(b, "dragoman_follower_lag_records", "gauge",
+            "Records that were new in the last read of each of these logs, added up.",
+            (double)c->lag);
+}
+
+static void put_store(dgm_buf *b, dgm_core *core, dgm_store *store)
 {
     dgm_store_stats s = dgm_store_stats_of(store);
-    put_commits(b, &s);
+    dgm_core_stats c = dgm_core_stats_of(core);
+    put_histogram(b, "dragoman_store_commit_duration_seconds",
+                  "Time of a store transaction, from its start until it is on disk.", s.commit_took,
+                  s.commit_ns);
     put_one(b, "dragoman_store_commits_total", "counter", "Commits.", (double)s.commits);
     put_one(b, "dragoman_store_appends_total", "counter", "Appends stored.", (double)s.appends);
     put_one(b, "dragoman_store_records_total", "counter", "Records stored.", (double)s.records);
@@ -246,6 +271,8 @@ static void put_store(dgm_buf *b, dgm_store *store)
     put_one(b, "dragoman_store_reads_total", "counter", "Look-ups.", (double)s.reads);
     put_one(b, "dragoman_store_queued", "gauge", "Appends waiting for the store.",
             (double)s.queued);
+    if (dgm_store_is_shared(store))
+        put_replica(b, &c, &s);
 }
 
 size_t dgm_metrics_resident_bytes(void)
@@ -286,7 +313,7 @@ void dgm_metrics_put(dgm_metrics *m, dgm_buf *b, dgm_core *core, dgm_store *stor
     put_one(b, "dragoman_http_sent_bytes_total", "counter", "Bytes of response bodies.",
             (double)SUM(m, bytes_out));
     put_core(b, core);
-    put_store(b, store);
+    put_store(b, core, store);
     put_one(b, "dragoman_ready", "gauge", "1 if the server accepts work (same as /readyz), else 0.",
             is_ready);
     put_process(m, b);

@@ -139,15 +139,26 @@ static void pages_handle_index(const dgm_front_request *q)
 {
     const dgm_site *s = dgm_router_site_of(q->x);
     const dgm_site_agent *f = dgm_site_find(s, q->agent_id);
-    if (f && dgm_web_wants_page(dgm_http_request_of(q->x)))
-        dgm_web_give_page(q->x);
-    else
+    if (!dgm_web_send_page(q->x, f ? 0 : 404))
         index_respond(s, f, q);
+}
+
+/* An address of the page that other clients have no use for. */
+static void pages_handle_view(const dgm_front_request *q)
+{
+    if (!dgm_web_send_page(q->x, 0))
+        dgm_router_refuse_path(q);
 }
 
 static void pages_handle_file(const dgm_front_request *q)
 {
-    if (!dgm_web_give_file(q->x, q->params[0]))
+    if (!dgm_web_send_file(q->x, q->params[0]))
+        dgm_router_refuse_path(q);
+}
+
+static void pages_handle_licenses(const dgm_front_request *q)
+{
+    if (!dgm_web_send_file(q->x, DGM_STR("licenses.txt")))
         dgm_router_refuse_path(q);
 }
 
@@ -162,7 +173,7 @@ static void pages_handle_catalog(const dgm_front_request *q)
         list[i] = (dgm_web_agent){s->agents[i].config->id, card->name, card->description,
                                   s->agents[i].path};
     }
-    dgm_web_give_catalog(q->x, list, s->n_agents, s->config->public_url, s->made_s);
+    dgm_web_send_catalog(q->x, list, s->n_agents, s->config->public_url, s->made_s);
 }
 
 /* ---- routes ------------------------------------------------------------------------------------------------------- */
@@ -175,9 +186,14 @@ static const dgm_route operations_routes[] = {
     ROUTE("/metrics", "metrics",   pages_handle_metrics, SERVER),
 };
 static const dgm_route page_routes[] = {
-    ROUTE("/",             "index", pages_handle_index, ANY),
-    ROUTE("/agents[/]",    "index", pages_handle_index, SERVER),
-    ROUTE("/web/{file...}", "file", pages_handle_file,  SERVER),
+    ROUTE("/",               "index", pages_handle_index, ANY),
+    ROUTE("/agents[/]",      "index", pages_handle_index, SERVER),
+    ROUTE("/inspect[/]",     "view", pages_handle_view,  SERVER),
+    ROUTE("/inspect/{task}", "view", pages_handle_view,  SERVER),
+    ROUTE("/compare[/]",     "view", pages_handle_view,  SERVER),
+    ROUTE("/operate[/]",     "view", pages_handle_view,  SERVER),
+    ROUTE("/licenses",       "licenses", pages_handle_licenses, SERVER),
+    ROUTE("/web/{file...}",  "file", pages_handle_file,  SERVER),
 };
 static const dgm_route catalog_routes[] = {
     ROUTE("/.well-known/ai-catalog.json", "catalog", pages_handle_catalog, SERVER),
@@ -237,7 +253,6 @@ static void debug_handle_trace(const dgm_front_request *q)
 /* clang-format off */
 static const dgm_route debug_routes[] = {
     {DGM_ROUTE_GET, "/debug/tasks/{id}/trace", "trace", DGM_ACCESS_OPERATOR, DGM_BODY_SMALL, debug_handle_trace, 0, DGM_SCOPE_SERVER},
-    {DGM_ROUTE_STREAM, "/debug/tasks/{id}/records", "records", DGM_ACCESS_INSPECTOR, DGM_BODY_SMALL, dgm_records_handle, 0, DGM_SCOPE_SERVER},
 };
 /* clang-format on */
 

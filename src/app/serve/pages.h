@@ -7,8 +7,7 @@
 #include "app/serve/site.h"
 
 extern const dgm_frontend dgm_front_operations, dgm_front_page, dgm_front_catalog;
-extern const dgm_frontend dgm_front_debug; /* GET /debug/tasks/{id}/trace and .../records */
-void dgm_records_handle(const dgm_front_request *q); /* records.c */
+extern const dgm_frontend dgm_front_debug; /* GET /debug/tasks/{id}/trace */
 
 /* Writes the last transitions of all state machines (base/trace.h) to the log, oldest first. */
 void dgm_debug_log_trace(dgm_loops *loops, dgm_logger *logger);

@@ -287,7 +287,7 @@ void dgm_router_refuse_path(const dgm_front_request *q)
 static size_t max_body_of(const dgm_site *s, const struct head *h)
 {
     size_t most = (size_t)s->config->limits.http_body_bytes;
-    bool is_large = h->agent && h->q.route && h->q.route->body == DGM_BODY_MESSAGES;
+    bool is_large = h->agent && h->q.route && h->q.route->body != DGM_BODY_SMALL;
     return is_large || most < DGM_MAX_SMALL_BODY_BYTES ? most : DGM_MAX_SMALL_BODY_BYTES;
 }
 
@@ -331,6 +331,7 @@ static bool check_body(const dgm_site *s, const struct head *h, const dgm_http_r
         return false;
     }
     if (n / 2 < DGM_MAX_JSON_VALUES || /* it cannot have as many */
+        (h->q.route && h->q.route->body == DGM_BODY_STREAM) ||
         dgm_json_count_values(q->body, DGM_MAX_JSON_VALUES) <= DGM_MAX_JSON_VALUES)
         return true;
     router_refuse(h, DGM_TOO_LARGE,
@@ -341,6 +342,16 @@ static bool check_body(const dgm_site *s, const struct head *h, const dgm_http_r
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------------------ */
+
+/* What the caller of a frontend with needs_role may do. */
+static void set_role(const dgm_config *c, const dgm_http_request *r, dgm_front_request *q)
+{
+    q->is_operator = dgm_gate_is_operator(c, r);
+    q->may_inspect = q->is_operator || dgm_config_lets_owners_inspect(c);
+    q->may_call_remote = q->is_operator && c->inspect_remote;
+    if (q->may_call_remote)
+        q->allowed_addresses = dgm_agents_allowed_addresses(dgm_http_arena(q->x), c);
+}
 
 /* Finds the route and the caller. A request that comes in two pieces, head and body, gets here twice. */
 static struct visit *visit_of(dgm_router *r, dgm_http_exchange *x, const dgm_http_request *q,
@@ -387,6 +398,8 @@ static struct visit *visit_of(dgm_router *r, dgm_http_exchange *x, const dgm_htt
         h->q.agent = agent->turn_agent;
     h->q.any_tenant = !v->site->config->tokens.n;
     h->word = dgm_gate_owner(v->site->config, q, &h->q.owner, &h->q.may_set);
+    if (h->q.front && h->q.front->needs_role)
+        set_role(v->site->config, q, &h->q);
     /* Browsers ask before they send a request of another origin; operations are not for pages. */
     h->is_preflight = dgm_str_is(q->method, "OPTIONS") && dgm_gate_is_preflight(q);
     return v;

@@ -363,19 +363,21 @@ static void serve_until_signal(struct server *s, const sigset_t *signals)
     int sig;
     do {
         dgm_err why = {0};
+        char store[300];
         sig = sigtimedwait(signals, NULL, &tick);
         if (sig == SIGHUP)
             reload(s);
         if (sig == SIGUSR1)
             dgm_debug_log_trace(s->engine.loops, s->logger);
         bool failed = !dgm_store_is_healthy(s->engine.store, &why);
+        if (failed != s->store_failed)
+            dgm_store_show(dgm_router_config(s->router)->store.p, store, sizeof store);
         if (failed && !s->store_failed)
             dgm_logger_says(s->logger, DGM_LOG_ERROR, "the store failed",
-                            {"why", dgm_str_from(why.msg), 0},
-                            {"store", dgm_router_config(s->router)->store, 0});
+                            {"why", dgm_str_from(why.msg), 0}, {"store", dgm_str_from(store), 0});
         else if (!failed && s->store_failed)
             dgm_logger_says(s->logger, DGM_LOG_INFO, "the store works again",
-                            {"store", dgm_router_config(s->router)->store, 0});
+                            {"store", dgm_str_from(store), 0});
         s->store_failed = failed;
         /* free() returns only the end of a heap to the system: after a burst the rest stays resident. */
         size_t resident = dgm_metrics_resident_bytes();

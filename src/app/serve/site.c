@@ -31,12 +31,22 @@ static dgm_strs key_headers_of(dgm_arena *a, const dgm_config *c, bool *ret_bear
     return list;
 }
 
-static dgm_code make_cards(dgm_site *s, dgm_site_agent *f, const dgm_json *type, dgm_err *err)
+static dgm_str describe_agent(void *core, dgm_str agent, dgm_arena *a)
+{
+    return dgm_core_describe_agent(core, agent, a);
+}
+
+static dgm_code make_cards(dgm_site *s, dgm_site_agent *f, dgm_core *core, const dgm_json *type,
+                           dgm_err *err)
 {
     const dgm_config *c = s->config;
     const dgm_config_agent *a = f->config;
     dgm_a2a_card_options o = {
-        .said = {a->card, type},
+        .said = {a->card},
+        .describe = describe_agent,
+        .describe_user = core,
+        .agent = a->id,
+        .type = type,
         .path = f == s->first ? DGM_STR("") : f->path,
         .public_url = c->public_url,
         .v10 = a->a2a.versions & DGM_A2A_VERSION_10,
@@ -56,7 +66,6 @@ static dgm_code make_cards(dgm_site *s, dgm_site_agent *f, const dgm_json *type,
     dgm_a2a_card_options more = o;
     more.said[0] = a->card_more;
     more.said[1] = a->card;
-    more.said[2] = type;
     return dgm_a2a_card_new(&more, &f->extended, err);
 }
 
@@ -162,7 +171,7 @@ static dgm_code make_agent(dgm_site *s, dgm_site_agent *f, dgm_core *core,
 {
     const dgm_json *type =
         backend->card ? dgm_json_parse_trusted(s->arena, dgm_str_from(backend->card)) : NULL;
-    dgm_code rc = make_cards(s, f, type, err);
+    dgm_code rc = make_cards(s, f, core, type, err);
     if (!rc)
         make_front(s, f, core, type);
     return rc;

@@ -375,6 +375,12 @@ static bool exec_resumes(void *agent)
     return x->pool && x->max_attempts > 1;
 }
 
+static dgm_str exec_describe(void *agent, dgm_arena *a)
+{
+    const struct exec *x = agent;
+    return x->pool ? dgm_worker_pool_describe(x->pool, x->id, a) : (dgm_str){0};
+}
+
 static const dgm_inner inner = {
     .open = dgm_exec_open,
     .close = dgm_exec_close,
@@ -384,6 +390,7 @@ static const dgm_inner inner = {
     .prepare = exec_prepare,
     .retire = exec_retire,
     .resumes = exec_resumes,
+    .describe = exec_describe,
     .lacks_final_text = true,
 };
 DGM_SHAPED_OPEN(open_shaped, inner)

@@ -122,6 +122,8 @@ dgm_code dgm_exec_open(const dgm_json *config, const dgm_agent_options *options,
     if ((rc = dgm_program_open(&s.program, options, a, &x->program, err)))
         return rc;
     x->id = dgm_arena_dup(a, options && options->id.p ? options->id : DGM_STR(""));
+    if (options)
+        x->working_message = dgm_arena_dup(a, options->working_message);
     if (s.mode == EXEC_WORKER && (rc = open_worker(x, &s, options, err)))
         return rc;
     pthread_mutex_init(&x->lock, NULL);

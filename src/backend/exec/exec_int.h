@@ -20,7 +20,8 @@ struct exec {
     dgm_worker_pool *pool; /* mode: worker; else NULL */
     unsigned max_attempts; /* of one run, in mode: worker */
     dgm_str id;            /* of the agent */
-    pthread_mutex_t lock;  /* of the two below */
+    dgm_str working_message;
+    pthread_mutex_t lock; /* of the two below */
     size_t n_running;
     struct exec_share *shares; /* of principals that have programs running */
 };
@@ -57,19 +58,6 @@ void dgm_exec_events_settle(struct exec_events *e, dgm_task_state state, const c
 /* The agent failed before it was started. Ends the run. */
 void dgm_exec_refuse(dgm_run *run, const char *safe, const char *detail);
 
-/* exec_emitted.c: the texts that a run in mode: worker has emitted */
-
-struct exec_emitted_text;
-struct exec_emitted {
-    struct exec_emitted_text *texts;
-    size_t bytes;
-    bool is_over; /* too much: they are not known */
-};
-void dgm_exec_emitted_note(struct exec_emitted *e, dgm_arena *a, const dgm_artifact_update *u);
-/* The task with these texts, for the process that starts the run again. May be NULL: nothing is known. */
-const dgm_task *dgm_exec_emitted_task(const struct exec_emitted *e, const dgm_run_input *in,
-                                      dgm_arena *a);
-
 /* exec_worker.c: a run in mode: worker */
 
 void dgm_exec_worker_start(struct exec *x, dgm_run *run);
@@ -89,6 +77,6 @@ dgm_code dgm_exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_s
 dgm_code dgm_exec_read_event_value(dgm_arena *a, dgm_mint *mint, int64_t now_ms, yyjson_val *v,
                                    dgm_event *ret_event, dgm_err *err);
 /* Members of `run` for workers of kind `events`, each with a comma in front. task: `currentTask`; may be NULL.
- * journal.p NULL: the task has no journal. */
+ * journal.p NULL: the task has no journal. A long one is only announced: the worker reads it with journal/get. */
 void dgm_exec_put_run(const dgm_run *run, const dgm_task *task, dgm_strs accepted, dgm_str journal,
                       dgm_buf *out);

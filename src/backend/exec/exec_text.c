@@ -5,6 +5,7 @@
 #include "model/form.h"
 #include "model/stamp.h"
 #include "wire/a2a/a2a.h"
+#include "json/build.h"
 
 /* ---- in -------------------------------------------------------------------------------------------------- */
 
@@ -84,6 +85,61 @@ static void put_tool_results(const dgm_message *m, dgm_buf *out)
     dgm_buf_add_char(out, ']');
 }
 
+/* Its files without their bytes: the line has a limit, and a worker only compares them. */
+static const dgm_task *task_without_files(const dgm_task *task, dgm_arena *a)
+{
+    dgm_task *copy = dgm_new(a, dgm_task);
+    *copy = *task;
+    copy->artifacts.at = dgm_new_n(a, dgm_artifact, task->artifacts.n);
+    for (size_t i = 0; i < task->artifacts.n; i++) {
+        dgm_artifact *x = &copy->artifacts.at[i];
+        *x = task->artifacts.at[i];
+        dgm_part *parts = dgm_new_n(a, dgm_part, x->parts.n);
+        for (size_t p = 0; p < x->parts.n; p++) {
+            parts[p] = x->parts.at[p];
+            if (parts[p].kind != DGM_PART_RAW || parts[p].content.n <= DGM_WORKER_TASK_FILE_BYTES)
+                continue;
+            dgm_json_build b = dgm_json_build_start(a);
+            dgm_json_build_object(&b, NULL);
+            dgm_json_build_int(&b, "omittedBytes", (int64_t)parts[p].content.n);
+            dgm_json_build_close(&b);
+            parts[p].metadata = dgm_json_build_end(&b);
+            parts[p].content = DGM_STR("");
+        }
+        x->parts.at = parts;
+    }
+    return copy;
+}
+
+static void put_worker_task(const dgm_task *task, dgm_buf *out)
+{
+    size_t n = out->n;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    if (!task) {
+        put_task(task, out);
+        return;
+    }
+    const dgm_task *small = task_without_files(task, a);
+    put_task(small, out);
+    if (out->n - n <= DGM_WORKER_TASK_BYTES && !out->over)
+        return;
+    dgm_task bare = *small;
+    bare.artifacts = (dgm_artifacts){0};
+    out->n = n;
+    out->over = false;
+    put_task(&bare, out);
+}
+
+static void put_journal(dgm_str journal, dgm_buf *out)
+{
+    if (!journal.p)
+        dgm_buf_add_lit(out, "null");
+    else if (journal.n > DGM_JOURNAL_PART_BYTES)
+        dgm_buf_printf(out, "{\"bytes\":%zu}", journal.n);
+    else
+        dgm_json_put_str(out, journal);
+}
+
 void dgm_exec_put_run(const dgm_run *run, const dgm_task *task, dgm_strs accepted, dgm_str journal,
                       dgm_buf *out)
 {
@@ -101,12 +157,9 @@ void dgm_exec_put_run(const dgm_run *run, const dgm_task *task, dgm_strs accepte
         dgm_buf_add_str(out, accepted.at[i]);
     }
     dgm_buf_add_lit(out, "],\"currentTask\":");
-    put_task(task, out);
+    put_worker_task(task, out);
     dgm_buf_add_lit(out, ",\"journal\":");
-    if (journal.p)
-        dgm_json_put_str(out, journal);
-    else
-        dgm_buf_add_lit(out, "null");
+    put_journal(journal, out);
     put_tool_results(in->message, out);
 }
 

@@ -4,9 +4,11 @@
  *   start ── recall the journal ── run ── events ... ── result ──► end
  *                                   ▲──── the process was lost, or drained ────┘   at most max_attempts times
  *
- * The note that is stored for the task has one line of JSON, {"attempt":2,"message":"<messageId>"}, and then the journal of the
- * worker. The attempts count across restarts of the server, so that a message that ends the process every time does not do it
- * for ever. A run whose first attempt succeeds stores nothing.
+ * The note that is stored for the task has one line of JSON, {"attempt":2,"message":"<messageId>","journal":true,"records":7}, and
+ * then the journal of the worker. The attempts count across restarts of the server, so that a message that ends the process every
+ * time does not do it for ever. A run whose first attempt succeeds stores nothing. `records` is the number of the last record
+ * that the journal knows of: a run that is started again is informed how many events came behind it, so that it does not
+ * send them a second time.
  */
 #include "backend/exec/exec_int.h"
 #include "base/limits.h"
@@ -30,13 +32,13 @@ struct exec_job {
     struct exec *exec;
     dgm_worker_run *worker; /* NULL: it is not started, or has ended */
     struct exec_events events;
-    struct exec_emitted emitted;
     dgm_timer timeout;
     dgm_str thread;
     unsigned attempt, n_drained;
     bool is_resumed, is_ended, has_journal;
-    dgm_buf journal;
-    dgm_strs accepted; /* as JSON, in the run's arena */
+    dgm_buf journal, parts; /* parts: of the next journal */
+    uint64_t records;       /* of the task's log, when the journal was stored */
+    dgm_strs accepted;      /* as JSON, in the run's arena */
     size_t n_events;
     struct exec_put *puts;
 };
@@ -49,6 +51,7 @@ static void job_on_closed(void *arg)
 {
     struct exec_job *j = arg;
     dgm_buf_done(&j->journal);
+    dgm_buf_done(&j->parts);
     free(j);
 }
 
@@ -131,8 +134,6 @@ static void job_on_event(void *user, const dgm_worker_event *e)
         job_fail(j, dgm_str_from(safe), dgm_str_from(err.msg), (dgm_str){0});
     } else {
         dgm_exec_events_note(&j->events, &event);
-        if (event.kind == DGM_EVENT_ARTIFACT && j->exec->max_attempts > 1)
-            dgm_exec_emitted_note(&j->emitted, j->run->arena, event.artifact);
         if (j->events.settled)
             dgm_timer_start(&j->timeout, (uint64_t)(j->exec->grace * 1000) + 1);
     }
@@ -160,7 +161,8 @@ static bool job_remember(struct exec_job *j, void (*stored)(void *arg, dgm_code 
     dgm_buf_init(&b, DGM_MAX_RUN_NOTE_BYTES);
     dgm_buf_printf(&b, "{\"attempt\":%u,\"message\":", j->attempt);
     dgm_json_put_str(&b, j->run->input->message->message_id);
-    dgm_buf_printf(&b, ",\"journal\":%s}\n", j->has_journal ? "true" : "false");
+    dgm_buf_printf(&b, ",\"journal\":%s,\"records\":%llu}\n", j->has_journal ? "true" : "false",
+                   (unsigned long long)j->records);
     dgm_buf_add_str(&b, dgm_buf_str(&j->journal));
     bool fits = !b.over;
     if (fits && j->run->ops->remember)
@@ -183,25 +185,83 @@ static void job_on_stored(void *arg, dgm_code code)
     free(put);
 }
 
-static bool job_on_request(void *user, dgm_worker_request *r)
+static void job_store(struct exec_job *j, dgm_worker_request *r)
 {
-    struct exec_job *j = user;
-    yyjson_val *text = dgm_json_get(r->params, DGM_STR("text"));
-    if (!dgm_str_is(r->method, "journal/put"))
-        return false;
-    if (!yyjson_is_str(text)) {
-        dgm_worker_respond_error(r, DGM_WORKER_BAD_PARAMS, "expected a string as params.text");
-        return true;
-    }
+    const dgm_task *task;
     struct exec_put *put = dgm_xcalloc(1, sizeof *put);
     *put = (struct exec_put){.next = j->puts, .job = j, .request = r};
     j->puts = put;
-    dgm_buf_clear(&j->journal);
-    dgm_buf_add_str(&j->journal, dgm_json_str(text));
-    j->has_journal = true;
+    if (j->run->ops->review)
+        j->records = j->run->ops->review(j->run, 0, &task, NULL, NULL);
     bool fits = job_remember(j, job_on_stored, put);
     if (!fits || !j->run->ops->remember)
         job_on_stored(put, fits ? DGM_OK : DGM_TOO_LARGE);
+}
+
+/* journal/put: the text, or a part of it that others follow (`more`). */
+static void job_put_journal(struct exec_job *j, dgm_worker_request *r)
+{
+    yyjson_val *text = dgm_json_get(r->params, DGM_STR("text"));
+    if (!yyjson_is_str(text)) {
+        dgm_worker_respond_error(r, DGM_WORKER_BAD_PARAMS, "expected a string as params.text");
+        return;
+    }
+    dgm_buf_add_str(&j->parts, dgm_json_str(text));
+    bool has_more = yyjson_is_true(dgm_json_get(r->params, DGM_STR("more")));
+    if (has_more && !j->parts.over) {
+        dgm_worker_respond(r, DGM_STR("{}"));
+    } else if (j->parts.over) {
+        dgm_worker_respond_error(r, DGM_WORKER_BAD_PARAMS,
+                                 "the journal has more than %zu bytes, the limit journal_bytes",
+                                 DGM_MAX_JOURNAL_BYTES);
+    } else {
+        dgm_buf stored = j->journal;
+        j->journal = j->parts;
+        j->parts = stored;
+        j->has_journal = true;
+        job_store(j, r);
+    }
+    if (!has_more) {
+        dgm_buf_clear(&j->parts);
+        j->parts.over = false;
+    }
+}
+
+/* journal/get: a part from an offset in bytes. Parts end at a character. */
+static void job_get_journal(const struct exec_job *j, dgm_worker_request *r)
+{
+    const dgm_json *number = dgm_json_get(r->params, DGM_STR("offset"));
+    dgm_str text = dgm_buf_str(&j->journal);
+    int64_t offset = 0;
+    dgm_buf b;
+    if (!number || !dgm_json_int(number, &offset) || offset < 0 || (uint64_t)offset > text.n) {
+        dgm_worker_respond_error(r, DGM_WORKER_BAD_PARAMS, "expected an offset from 0 to %zu",
+                                 text.n);
+        return;
+    }
+    size_t start = (size_t)offset, end = text.n;
+    if (end - start > DGM_JOURNAL_PART_BYTES) {
+        end = start + DGM_JOURNAL_PART_BYTES;
+        while (end > start && ((unsigned char)text.p[end] & 0xc0) == 0x80)
+            end--;
+    }
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"text\":");
+    dgm_json_put_str(&b, (dgm_str){text.p + start, end - start});
+    dgm_buf_printf(&b, ",\"next\":%zu,\"more\":%s}", end, end < text.n ? "true" : "false");
+    dgm_worker_respond(r, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+}
+
+static bool job_on_request(void *user, dgm_worker_request *r)
+{
+    struct exec_job *j = user;
+    if (dgm_str_is(r->method, "journal/put"))
+        job_put_journal(j, r);
+    else if (dgm_str_is(r->method, "journal/get"))
+        job_get_journal(j, r);
+    else
+        return false;
     return true;
 }
 
@@ -272,22 +332,47 @@ static void job_on_error(void *user, const dgm_worker_fault *fault)
 
 /* ---- params ------------------------------------------------------------------------------------------------------------------------- */
 
-/* The agent of the worker that this one is: the one of the same id, or the first one. NULL: it has none. */
-static const dgm_json *job_find_agent(const dgm_json *info, dgm_str id)
+/* Events that a function counts: all internal ones, and progress. Texts and files are compared with the Task instead. */
+struct exec_count {
+    dgm_str working_message; /* is added by the server, in the first one */
+    size_t n;
+};
+
+static bool is_working_message(const dgm_message *m, dgm_str text)
 {
-    yyjson_val *agents = dgm_json_get(info, DGM_STR("agents")), *item;
-    size_t i, n;
-    yyjson_arr_foreach (agents, i, n, item) {
-        if (dgm_str_eq(dgm_json_str_member(item, "id"), id))
-            return item;
+    const dgm_part *p = m->parts.at;
+    return text.n && m->parts.n == 1 && p->kind == DGM_PART_DATA &&
+           dgm_str_eq(dgm_json_str_member(p->data, "text"), text);
+}
+
+static void count_event(void *arg, const dgm_event *e)
+{
+    struct exec_count *c = arg;
+    if (e->kind == DGM_EVENT_INTERNAL) {
+        c->n += e->internal->kind != DGM_INTERNAL_MESSAGE;
+    } else if (e->kind == DGM_EVENT_STATUS) {
+        const dgm_status *s = &e->status->status;
+        c->n += s->state == DGM_STATE_WORKING && s->message &&
+                !is_working_message(s->message, c->working_message);
     }
-    return yyjson_arr_get_first(agents);
+}
+
+/* What a lost process has sent: the Task, and the number of events behind the journal. */
+static const dgm_task *job_review(const struct exec_job *j, dgm_buf *out)
+{
+    const dgm_task *task = NULL;
+    struct exec_count count = {.working_message = j->exec->working_message};
+    if (!j->is_resumed || !j->run->ops->review)
+        return j->run->input->task;
+    j->run->ops->review(j->run, j->records, &task, count_event, &count);
+    dgm_buf_printf(out, ",\"emitted\":%zu", count.n);
+    return task;
 }
 
 static bool job_write_params(void *user, const dgm_json *info, dgm_buf *out, const char **ret_safe)
 {
     struct exec_job *j = user;
-    const dgm_json *agent = job_find_agent(info, j->exec->id);
+    const dgm_json *agent = dgm_worker_find_agent(info, j->exec->id);
     dgm_str id = dgm_json_str_member(agent, "id");
     if (dgm_str_is(dgm_json_str_member(agent, "kind"), "graph")) {
         *ret_safe = "the agent's worker serves graphs: its type must be langgraph";
@@ -295,8 +380,9 @@ static bool job_write_params(void *user, const dgm_json *info, dgm_buf *out, con
     }
     dgm_worker_put_common(out, j->run, id.n ? id : j->exec->id, j->thread, j->is_resumed,
                           j->attempt);
-    dgm_exec_put_run(j->run, dgm_exec_emitted_task(&j->emitted, j->run->input, j->run->arena),
-                     j->accepted, j->has_journal ? dgm_buf_str(&j->journal) : (dgm_str){0}, out);
+    const dgm_task *task = job_review(j, out);
+    dgm_exec_put_run(j->run, task, j->accepted,
+                     j->has_journal ? dgm_buf_str(&j->journal) : (dgm_str){0}, out);
     return true;
 }
 
@@ -313,6 +399,7 @@ static void job_begin(struct exec_job *j)
                                                    .is_full = job_is_full};
     dgm_worker_run_handler h = handler;
     h.user = j;
+    h.fence = dgm_worker_fence_of(j->run);
     j->worker = dgm_worker_run_start(j->exec->pool, j->run->loop, j->thread, &h);
 }
 
@@ -329,6 +416,10 @@ static void job_read_note(struct exec_job *j, dgm_str note)
     j->has_journal = yyjson_is_true(dgm_json_get(head, DGM_STR("journal")));
     if (j->has_journal)
         dgm_buf_add(&j->journal, newline + 1, (size_t)(note.p + note.n - newline - 1));
+    const dgm_json *records = dgm_json_get(head, DGM_STR("records"));
+    int64_t n_records = 0;
+    if (records && dgm_json_int(records, &n_records) && n_records > 0)
+        j->records = (uint64_t)n_records;
     if (!j->run->input->is_resumed)
         return;
     const dgm_json *number = dgm_json_get(head, DGM_STR("attempt"));
@@ -363,7 +454,8 @@ void dgm_exec_worker_start(struct exec *x, dgm_run *run)
     j->attempt = 1;
     j->is_resumed = run->input->is_resumed;
     j->thread = dgm_worker_thread(run->arena, run->input);
-    dgm_buf_init(&j->journal, SIZE_MAX); /* a line of the worker, or a note: both have a limit */
+    dgm_buf_init(&j->journal, DGM_MAX_JOURNAL_BYTES);
+    dgm_buf_init(&j->parts, DGM_MAX_JOURNAL_BYTES);
     dgm_exec_events_init(&j->events, run, (uint64_t)(uintptr_t)j);
     run->agent_data = j;
     dgm_timer_init(run->loop, &j->timeout, job_on_timeout, j);

@@ -327,6 +327,10 @@ void dgm_gserver_job_handle_status(struct gserver_job *j, dgm_str status)
         dgm_gserver_job_wait(j, GSERVER_FOLLOW);
         return;
     }
+    if (j->is_cut && j->n_reread++ < GSERVER_MAX_REREADS) { /* artifacts are not in the state */
+        dgm_gserver_job_step(j, GSERVER_FOLLOW);
+        return;
+    }
     if (dgm_str_is(status, "timeout")) {
         dgm_gserver_job_fail(j, "the run took longer than its server allows");
         return;
@@ -405,6 +409,8 @@ void dgm_gserver_job_after_call(struct gserver_job *j, const dgm_remote_end *end
         dgm_gserver_job_fail(j, j->bad);
         return;
     }
+    if (j->step == GSERVER_FOLLOW || j->step == GSERVER_SEND)
+        j->is_cut = end->error && !is_refusal(end);
     switch (j->step) {
     case GSERVER_ASSISTANT: job_after_assistant(j, end); break;
     case GSERVER_SCHEMA: job_after_schema(j, end); break;

@@ -102,6 +102,8 @@ struct gserver_job {
 
     bool has_reconnected; /* events may be missing */
     bool is_lossy;        /* ... are missing: the state decides */
+    bool is_cut;          /* the connection was lost while events were read */
+    unsigned n_reread;    /* how often it was joined again although it had ended */
     const dgm_json *state_next;
     const char *result_status; /* completed or interrupted: the run has ended */
     const dgm_json *sync;      /* messages for the state */
@@ -118,6 +120,8 @@ struct gserver_job {
 #define GSERVER_QUIET_MAX_MS 15000
 /* Below DGM_CANCEL_WAIT_MS, so that a cancel is answered with a canceled task. */
 #define GSERVER_CANCEL_MS 4500
+/* The events of a run that has ended are read again so often. */
+#define GSERVER_MAX_REREADS 3
 
 extern const dgm_setting dgm_gserver_settings[];
 void dgm_gserver_start(void *agent, dgm_run *run);

@@ -324,6 +324,7 @@ void dgm_langgraph_send(struct langgraph_job *j)
                                                    .is_full = job_is_full};
     dgm_worker_run_handler own = handler;
     own.user = j;
+    own.fence = dgm_worker_fence_of(j->run);
     j->attempt++;
     j->worker_run = dgm_worker_run_start(j->agent->pool, j->run->loop, j->thread, &own);
 }
@@ -511,6 +512,12 @@ static bool langgraph_resumes(void *agent)
     return ((const struct langgraph *)agent)->is_durable;
 }
 
+static dgm_str langgraph_describe(void *agent, dgm_arena *a)
+{
+    const struct langgraph *x = agent;
+    return dgm_worker_pool_describe(x->pool, x->graph, a);
+}
+
 static const dgm_inner inner = {
     .open = dgm_langgraph_open,
     .close = dgm_langgraph_close,
@@ -519,6 +526,7 @@ static const dgm_inner inner = {
     .prepare = langgraph_prepare,
     .retire = langgraph_retire,
     .resumes = langgraph_resumes,
+    .describe = langgraph_describe,
     .has_only_tasks = true,
 };
 DGM_SHAPED_OPEN(langgraph_open_shaped, inner)

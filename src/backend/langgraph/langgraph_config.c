@@ -35,7 +35,8 @@ const dgm_setting dgm_langgraph_settings[] = {
      .about =
          "where the state of threads is: in the server's store, where the graph's own checkpointer "
          "puts it, or only in the memory of the worker"},
-    {"durability", DGM_SETTING_CHOICE, AT(durability), .choices = "sync|async|exit", .def = "sync",
+    {"durability", DGM_SETTING_CHOICE, AT(durability), .choices = "sync|async|exit",
+     .def = "`sync`; with `checkpointer: memory`, which ends with its worker, `exit`",
      .about = "when LangGraph saves a step: before the next one, while it runs, or at the end of "
               "the run"},
     {"recursion_limit", DGM_SETTING_INT, AT(recursion_limit), .min = 1, .max = 100000, .def = "100",
@@ -197,7 +198,7 @@ dgm_code dgm_langgraph_open(const dgm_json *config, const dgm_agent_options *opt
                             void **ret_agent, dgm_err *err)
 {
     struct langgraph_settings s = {
-        .recursion_limit = 100, .processes = 1, .max_runs = 64, .timeout = 600};
+        .durability = -1, .recursion_limit = 100, .processes = 1, .max_runs = 64, .timeout = 600};
     struct project p = {0};
     dgm_code rc = dgm_settings_read(config, dgm_langgraph_settings, &s, err);
     if (rc)
@@ -216,7 +217,9 @@ dgm_code dgm_langgraph_open(const dgm_json *config, const dgm_agent_options *opt
     g->exposes_errors = s.expose_errors == 1;
     g->is_durable = s.checkpointer != 2;
     g->recursion_limit = s.recursion_limit;
-    g->durability = durabilities[s.durability];
+    g->durability = s.durability >= 0 ? durabilities[s.durability]
+                    : g->is_durable   ? "sync"
+                                      : "exit";
     g->timeout = s.timeout;
     g->pool = open_pool(g, &s, &p, options);
     (void)dgm_take(a); /* g lives in it */

@@ -167,6 +167,7 @@ static void mcp_call(struct llm_tool_call *c, const dgm_json *arguments, dgm_str
         .tool = c->name,
         .arguments = arguments,
         .call_id = c->key,
+        .fence = j->run->input->fence,
         .traceparent = dgm_run_traceparent(c->arena, j->run->input->task_id, c->id),
         .state = state};
     c->mcp = dgm_mcp_call_start(

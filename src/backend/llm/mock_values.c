@@ -104,13 +104,16 @@ static bool wants_whole_text(dgm_str name)
     return false;
 }
 
-static dgm_str last_word(dgm_str text)
+/* The last word; for a parameter `from` the one before "to": km in "convert 5 km to mile". */
+static dgm_str value_word(dgm_str name, dgm_str text)
 {
     size_t at = 0;
-    dgm_str last = {"", 0};
-    for (dgm_str w; (w = values_next_word(text, &at)).n;)
-        last = w;
-    return last;
+    dgm_str last = {"", 0}, before_to = {"", 0};
+    for (dgm_str w; (w = values_next_word(text, &at)).n; last = w) {
+        if (dgm_str_eq_nocase(w, DGM_STR("to")))
+            before_to = last;
+    }
+    return dgm_str_is(name, "from") && before_to.n ? before_to : last;
 }
 
 static void mock_put_number(dgm_buf *out, dgm_str text)
@@ -169,7 +172,7 @@ void dgm_mock_put_value(dgm_buf *out, const yyjson_val *schema, dgm_str name, dg
     else if (depth > MAX_DEPTH || dgm_str_is(word, "null"))
         dgm_buf_add_lit(out, "null");
     else if (dgm_str_is(word, "string"))
-        dgm_json_put_str(out, wants_whole_text(name) ? text : last_word(text));
+        dgm_json_put_str(out, wants_whole_text(name) ? text : value_word(name, text));
     else if (dgm_str_is(word, "integer") || dgm_str_is(word, "number"))
         mock_put_number(out, text);
     else if (dgm_str_is(word, "boolean"))

@@ -364,7 +364,7 @@ static void on_tool_end(void *user, const dgm_fetch_result *result)
 
 /* ---- starting ---------------------------------------------------------------------------------------------- */
 
-#define MAX_OWN_HEADERS 4
+#define MAX_OWN_HEADERS 5
 
 /* Ids of models are any text; a header has visible ASCII. */
 static dgm_str header_text(dgm_arena *a, dgm_str text)
@@ -387,6 +387,10 @@ static size_t http_headers(dgm_tool_call *c, const dgm_tool_input *input, bool h
     if (input->key.n)
         headers[n++] =
             (dgm_fetch_header){DGM_STR("Idempotency-Key"), header_text(c->arena, input->key)};
+    if (input->run && input->run->fence)
+        headers[n++] = (dgm_fetch_header){
+            DGM_STR("Dragoman-Fence"),
+            dgm_arena_printf(c->arena, "%llu", (unsigned long long)input->run->fence)};
     if (input->traceparent.n)
         headers[n++] = (dgm_fetch_header){DGM_STR("traceparent"), input->traceparent};
     memcpy(headers + n, x->remote.all_headers, x->remote.n_headers * sizeof *headers);

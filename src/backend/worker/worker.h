@@ -18,6 +18,18 @@
 #include "base/buf.h"
 
 typedef struct dgm_worker_pool dgm_worker_pool;
+
+/* A fence with its texts; in one block. NULL: of one that checks nothing. */
+dgm_fence *dgm_worker_fence_copy(const dgm_fence *fence);
+
+/* That of a run: no task_id if the store is not shared. */
+static inline dgm_fence dgm_worker_fence_of(const dgm_run *run)
+{
+    const dgm_run_input *in = run->input;
+    bool is_stored = in->task || in->is_resumed;
+    return in->fence ? (dgm_fence){{in->tenant, in->principal}, in->task_id, in->fence, !is_stored}
+                     : (dgm_fence){0};
+}
 typedef struct dgm_worker_run dgm_worker_run;
 typedef struct dgm_worker_call dgm_worker_call;
 typedef struct dgm_worker_request dgm_worker_request;
@@ -61,8 +73,9 @@ typedef struct dgm_worker_service {
         void *
             session); /* the process has ended. Requests that are open are still answered by their handler */
     void *user;
-    /* A request that names a thread (run, state, state/update) is sent to the process: dgm_worker_thread_hash() of it. May be NULL. */
-    void (*on_thread)(void *session, uint64_t thread);
+    /* A request that names a thread (run, state, state/update) is sent to the process: dgm_worker_thread_hash() of it. fence: of
+     * the run, for what it stores in the thread; NULL: nothing is checked. May be NULL. */
+    void (*on_thread)(void *session, uint64_t thread, const dgm_fence *fence);
 } dgm_worker_service;
 
 /* ---- a pool ----------------------------------------------------------------------------------------------------------- */
@@ -102,6 +115,12 @@ void dgm_worker_pool_retire(dgm_worker_pool *p, bool wait);
 void dgm_worker_pool_close(dgm_worker_pool *p);
 /* Every process is replaced by a new one as soon as it has no run; runs that start meanwhile wait. From any thread. */
 void dgm_worker_pool_reload(dgm_worker_pool *p);
+
+/* Members of a card that the last handshake has for this agent (else for the first one): JSON text in the arena; absent before the
+ * first handshake. From any thread. For dgm_inner.describe. */
+dgm_str dgm_worker_pool_describe(dgm_worker_pool *p, dgm_str agent, dgm_arena *a);
+/* The agent of this id in the result of a handshake, else the first one. NULL: it has none. */
+const dgm_json *dgm_worker_find_agent(const dgm_json *info, dgm_str id);
 
 /* ---- a run -------------------------------------------------------------------------------------------------------------- */
 
@@ -158,6 +177,8 @@ typedef struct dgm_worker_run_handler {
     /* True: events wait (run->ops->is_full). NULL: never. */
     bool (*is_full)(void *user);
     void *user;
+    /* What its graph stores is stored only while this server owns the task. Copied; task_id empty: always. */
+    dgm_fence fence;
 } dgm_worker_run_handler;
 
 /* thread: copied. Always succeeds: faults come by on_error. */

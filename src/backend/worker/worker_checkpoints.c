@@ -10,6 +10,7 @@
 struct worker_named {
     dgm_table_node node; /* first; the hash is all that is known of it */
     struct worker_named *later, **to_this;
+    dgm_fence *fence; /* of the run that was sent last; NULL: none */
 };
 
 static struct worker_named *named_find(const struct worker_session *s, uint64_t hash)
@@ -33,10 +34,11 @@ static void named_drop(struct worker_session *s, struct worker_named *n)
 {
     named_unlink(s, n);
     dgm_table_remove(&s->named, &n->node);
+    free(n->fence);
     free(n);
 }
 
-static void session_on_thread(void *session, uint64_t thread)
+static void session_on_thread(void *session, uint64_t thread, const dgm_fence *fence)
 {
     struct worker_session *s = session;
     struct worker_named *n = named_find(s, thread);
@@ -46,6 +48,8 @@ static void session_on_thread(void *session, uint64_t thread)
         n = dgm_xcalloc(1, sizeof *n);
         dgm_table_add(&s->named, &n->node, thread);
     }
+    free(n->fence);
+    n->fence = dgm_worker_fence_copy(fence);
     n->later = NULL;
     n->to_this = s->last;
     *s->last = n;
@@ -54,15 +58,19 @@ static void session_on_thread(void *session, uint64_t thread)
         named_drop(s, s->first);
 }
 
+static const struct worker_named *named_find_thread(const struct worker_session *s, dgm_str thread)
+{
+    const struct worker_named *n = named_find(s, dgm_worker_thread_hash(thread));
+    for (size_t i = 0; !n && i < thread.n && i < DGM_MAX_CHECKPOINT_NAME_BYTES; i++) {
+        if (thread.p[i] == ':')
+            n = named_find(s, dgm_worker_thread_hash((dgm_str){thread.p, i}));
+    }
+    return n;
+}
+
 bool dgm_worker_session_may_use(const struct worker_session *s, dgm_str thread)
 {
-    if (named_find(s, dgm_worker_thread_hash(thread)))
-        return true;
-    for (size_t i = 0; i < thread.n && i < DGM_MAX_CHECKPOINT_NAME_BYTES; i++) {
-        if (thread.p[i] == ':' && named_find(s, dgm_worker_thread_hash((dgm_str){thread.p, i})))
-            return true;
-    }
-    return false;
+    return named_find_thread(s, thread);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------ */
@@ -277,6 +285,10 @@ static void handle_change(struct worker_session *s, dgm_worker_request *r, dgm_w
     dgm_checkpoint_change change = {0};
     dgm_err err = {0};
     dgm_code code = fn(s, r, &change, &err);
+    const struct worker_named *n =
+        !code && change.row.thread.n ? named_find_thread(s, change.row.thread) : NULL;
+    if (n && n->fence)
+        change.fence = *n->fence;
     if (!code) /* it answers later, and has its own references */
         s->store->change(s->store, &change, on_changed, start_pending(s, r, false));
     dgm_worker_params_release(&change);

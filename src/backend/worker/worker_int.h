@@ -10,6 +10,7 @@
  *   worker_log.c      lines for the operator's log
  *   worker_watch.c    files that are watched (serve --watch)
  *   worker_params.c   members that every `run` has
+ *   worker_card.c     members of the agent card
  *
  * Two loops: an item (a run or a call) has members that belong to its own loop and members that belong to the home loop of
  * its slot. Each side has a reference; so has everything that is on its way between them.
@@ -61,6 +62,7 @@ struct worker_item {
     enum worker_item_place place;
     dgm_table_node node;      /* in slot->sent */
     struct worker_item *next; /* in slot->waiting */
+    dgm_fence *fence;         /* NULL: what it stores is not checked */
     char *line;               /* of the request; NULL: its params are not written yet */
     size_t n_line;
     bool is_requested; /* its params */
@@ -181,7 +183,8 @@ struct dgm_worker_pool {
     _Atomic uint64_t n_numbers;
     _Atomic bool is_retired; /* a process without runs ends */
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* is_alive of a slot */
+    struct worker_info *described; /* of the last handshake, also after its process has ended */
+    pthread_cond_t changed;        /* is_alive of a slot */
     struct worker_slot *slots;
     size_t n_slots;
     struct worker_watch *watch; /* on the home loop of the first slot */

@@ -69,6 +69,10 @@ void dgm_worker_put_common(dgm_buf *out, const dgm_run *run, dgm_str agent, dgm_
     params_put_str(out, "thread", thread);
     params_put_str(out, "task", in->task_id);
     params_put_str(out, "context", in->context_id);
+    if (in->fence) {
+        params_put_key(out, "fence");
+        dgm_json_put_int(out, (int64_t)in->fence);
+    }
     if (in->principal.n)
         params_put_str(out, "principal", in->principal);
     if (in->tenant.n)

@@ -39,10 +39,16 @@ struct worker_info *dgm_worker_info_get(struct worker_slot *s)
 void dgm_worker_slot_set_info(struct worker_slot *s, struct worker_info *info)
 {
     pthread_mutex_lock(&s->pool->lock);
-    struct worker_info *before = s->info;
+    struct worker_info *before = s->info, *described = NULL;
     s->info = info;
+    if (info) {
+        described = s->pool->described;
+        s->pool->described = info;
+        atomic_fetch_add(&info->refs, 1);
+    }
     pthread_mutex_unlock(&s->pool->lock);
     dgm_worker_info_unref(before);
+    dgm_worker_info_unref(described);
 }
 
 void dgm_worker_slot_set_alive(struct worker_slot *s, bool is_alive)
@@ -150,6 +156,7 @@ void dgm_worker_pool_close(dgm_worker_pool *p)
         dgm_table_done(&p->slots[i].sent);
         dgm_worker_tail_clear(&p->slots[i]);
     }
+    dgm_worker_info_unref(p->described);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->changed);
     dgm_arena_free(p->arena);

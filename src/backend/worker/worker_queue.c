@@ -29,6 +29,24 @@ void dgm_worker_item_init(struct worker_item *i, enum worker_item_kind kind, dgm
     i->slot = dgm_worker_slot_for(p, loop, i->thread);
 }
 
+dgm_fence *dgm_worker_fence_copy(const dgm_fence *from)
+{
+    if (!from || !from->task_id.n)
+        return NULL;
+    dgm_fence *to =
+        dgm_xmalloc(sizeof *to + from->owner.tenant.n + from->owner.principal.n + from->task_id.n);
+    dgm_str texts[] = {from->owner.tenant, from->owner.principal, from->task_id};
+    char *at = (char *)(to + 1);
+    for (size_t i = 0; i < 3; i++) {
+        if (texts[i].n)
+            memcpy(at, texts[i].p, texts[i].n);
+        texts[i].p = at;
+        at += texts[i].n;
+    }
+    *to = (dgm_fence){{texts[0], texts[1]}, texts[2], from->fence, from->is_new};
+    return to;
+}
+
 void dgm_worker_item_unref(struct worker_item *i)
 {
     if (atomic_fetch_sub(&i->refs, 1) > 1)
@@ -39,6 +57,7 @@ void dgm_worker_item_unref(struct worker_item *i)
         free(first);
     }
     free(i->line);
+    free(i->fence);
     dgm_worker_item_free(i);
 }
 
@@ -173,7 +192,7 @@ static void queue_send(struct worker_slot *s, struct worker_item *i)
     dgm_table_add(&s->sent, &i->node, i->number);
     s->n_runs += i->kind == WORKER_RUN;
     if (s->pool->options.service.on_thread)
-        s->pool->options.service.on_thread(s->session, i->thread);
+        s->pool->options.service.on_thread(s->session, i->thread, i->fence);
     dgm_worker_slot_send(s, (dgm_str){i->line, i->n_line});
     queue_forget_line(i);
     while (i->inputs) {

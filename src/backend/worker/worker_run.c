@@ -265,6 +265,7 @@ dgm_worker_run *dgm_worker_run_start(dgm_worker_pool *p, dgm_loop *loop, dgm_str
     dgm_worker_run *r = dgm_xcalloc(1, sizeof *r);
     dgm_worker_item_init(&r->item, WORKER_RUN, p, loop, thread);
     r->handler = *handler;
+    r->item.fence = dgm_worker_fence_copy(&handler->fence);
     snprintf(r->id, sizeof r->id, "r%llu", (unsigned long long)r->item.number);
     r->started_ms = uv_now(&loop->uv);
     dgm_timer_init(loop, &r->room, run_on_room, r);

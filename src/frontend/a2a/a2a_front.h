@@ -8,7 +8,7 @@
 #pragma once
 
 #include "frontend/a2a/a2a_front_card.h"
-#include "frontend/frontend.h"
+#include "frontend/turn/turn.h"
 
 typedef struct dgm_a2a_front dgm_a2a_front;
 
@@ -43,13 +43,24 @@ typedef struct dgm_a2a_options {
     dgm_strs input_modes;  /* media types that parts may have; none: all */
     dgm_strs output_modes; /* what comes out; some of it has to be accepted; none: anything may */
     dgm_strs tenants;      /* that there are; none: any */
-    const dgm_a2a_card *card;          /* the public one */
-    const dgm_a2a_card *extended_card; /* for callers who are known; NULL if not offered */
+    dgm_a2a_card *card;    /* the public one */
+    dgm_a2a_card *extended_card; /* for callers who are known; NULL if not offered */
 } dgm_a2a_options;
 
 /* What the options point to is borrowed. */
 dgm_a2a_front *dgm_a2a_front_new(dgm_core *core, const dgm_a2a_options *o);
 void dgm_a2a_front_free(dgm_a2a_front *f); /* NULL is fine */
+
+/* How the frames of a replay look. */
+typedef struct dgm_a2a_binding {
+    bool is_03;
+    const dgm_json *id; /* of the JSON-RPC request; NULL: REST */
+} dgm_a2a_binding;
+
+/* The stream of any turn. snapshot: the Task that a send to an existing task is answered with first, a reference of the
+ * caller's; NULL: the stream starts with the first record of the turn, as for a subscriber that names the record before. */
+void dgm_a2a_replay(const dgm_turn_replay *replay, const dgm_a2a_binding *binding,
+                    dgm_record *snapshot);
 
 /* JSON-RPC, REST and the card. The agent of a request has the frontend in `a2a`. */
 extern const dgm_frontend dgm_front_a2a_rpc, dgm_front_a2a_rest, dgm_front_a2a_card;

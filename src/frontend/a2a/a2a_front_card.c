@@ -7,22 +7,39 @@
 #include "frontend/a2a/a2a_front_int.h"
 #include "frontend/cached.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+
+#define MAX_VERSIONS 100 /* of one card, between two reloads */
+
+/* The card with members of the agent's program. Requests may have it, so it is freed with the card. */
+struct card_version {
+    struct card_version *next;
+    dgm_arena *arena;
+    dgm_str described; /* the members */
+    dgm_agent_card card;
+    int64_t made_s;
+};
 
 struct dgm_a2a_card {
     dgm_a2a_card_options o; /* its texts are in the arena */
     dgm_agent_card card;    /* without interfaces */
     dgm_arena *arena;
+    pthread_mutex_t lock;
+    struct card_version *versions; /* the newest first */
+    size_t n_versions;
 };
 
 /* ---- the members --------------------------------------------------------------------------------------------- */
 
-static void a2a_front_card_put_member(dgm_buf *b, const dgm_a2a_card_options *o, const char *name,
+static void a2a_front_card_put_member(dgm_buf *b, const dgm_a2a_card_options *o,
+                                      const dgm_json *described, const char *name,
                                       const char *otherwise)
 {
+    const dgm_json *sources[] = {o->said[0], o->said[1], described, o->type};
     const yyjson_val *v = NULL;
-    for (size_t i = 0; !v && i < sizeof o->said / sizeof *o->said; i++)
-        v = dgm_json_get(o->said[i], dgm_str_from(name));
+    for (size_t i = 0; !v && i < sizeof sources / sizeof *sources; i++)
+        v = dgm_json_get(sources[i], dgm_str_from(name));
     if (!v && !otherwise)
         return;
     dgm_buf_printf(b, ",\"%s\":", name);
@@ -33,7 +50,8 @@ static void a2a_front_card_put_member(dgm_buf *b, const dgm_a2a_card_options *o,
 }
 
 /* The codec reads it, so what the config has wrong is found with its pointer. */
-static dgm_code read_said(dgm_a2a_card *c, const dgm_a2a_card_options *o, dgm_err *err)
+static dgm_code read_said(const dgm_a2a_card_options *o, const dgm_json *described, dgm_arena *a,
+                          dgm_agent_card *ret_card, dgm_err *err)
 {
     static const struct {
         const char *name, *otherwise;
@@ -50,7 +68,7 @@ static dgm_code read_said(dgm_a2a_card *c, const dgm_a2a_card_options *o, dgm_er
         {"defaultOutputModes", "[\"text/plain\"]"},
         {"skills", "[]"},
     };
-    dgm_reader r = {.arena = c->arena, .err = err};
+    dgm_reader r = {.arena = a, .err = err};
     dgm_frame frame;
     yyjson_val *v;
     dgm_buf b;
@@ -59,14 +77,14 @@ static dgm_code read_said(dgm_a2a_card *c, const dgm_a2a_card_options *o, dgm_er
     dgm_buf_add_lit(&b, "{\"supportedInterfaces\":[{\"url\":\"http://localhost/\","
                         "\"protocolBinding\":\"JSONRPC\",\"protocolVersion\":\"1.0\"}]");
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        a2a_front_card_put_member(&b, o, members[i].name, members[i].otherwise);
+        a2a_front_card_put_member(&b, o, described, members[i].name, members[i].otherwise);
     dgm_buf_add_char(&b, '}');
-    rc = dgm_json_read(c->arena, dgm_arena_dup(c->arena, dgm_buf_str(&b)), DGM_MAX_OBJECT_BYTES,
-                       "object_bytes", &v, err);
+    rc = dgm_json_read(a, dgm_arena_dup(a, dgm_buf_str(&b)), DGM_MAX_OBJECT_BYTES, "object_bytes",
+                       &v, err);
     dgm_buf_done(&b);
     if (rc || (rc = dgm_codec_a2a_10.decode(&r, v, DGM_OBJECT_CARD, false, &frame)))
         return rc;
-    c->card = *(const dgm_agent_card *)frame.object.it;
+    *ret_card = *(const dgm_agent_card *)frame.object.it;
     return DGM_OK;
 }
 
@@ -143,7 +161,9 @@ dgm_code dgm_a2a_card_new(const dgm_a2a_card_options *o, dgm_a2a_card **ret_card
     c->o = *o;
     c->o.path = dgm_arena_dup(c->arena, o->path);
     c->o.public_url = dgm_arena_dup(c->arena, o->public_url);
-    rc = read_said(c, o, err);
+    c->o.agent = dgm_arena_dup(c->arena, o->agent);
+    pthread_mutex_init(&c->lock, NULL);
+    rc = read_said(o, NULL, c->arena, &c->card, err);
     if (rc) {
         dgm_a2a_card_free(c);
         return rc;
@@ -159,8 +179,66 @@ void dgm_a2a_card_free(dgm_a2a_card *c)
 {
     if (!c)
         return;
+    while (c->versions) {
+        struct card_version *v = c->versions;
+        c->versions = v->next;
+        dgm_arena_free(v->arena); /* v lives in it */
+    }
+    pthread_mutex_destroy(&c->lock);
     dgm_arena_free(c->arena);
     free(c);
+}
+
+/* ---- what the agent's program says ------------------------------------------------------------------------------------- */
+
+/* NULL: A2A would not take it, or there are too many. */
+static struct card_version *version_add(dgm_a2a_card *c, dgm_str described)
+{
+    dgm_arena *a = dgm_arena_new();
+    struct card_version *v = dgm_new(a, struct card_version);
+    yyjson_val *members;
+    dgm_agent_card made;
+    if (c->n_versions >= MAX_VERSIONS ||
+        dgm_json_read(a, dgm_arena_dup(a, described), DGM_MAX_OBJECT_BYTES, "object_bytes",
+                      &members, NULL) ||
+        read_said(&c->o, members, a, &made, NULL)) {
+        dgm_arena_free(a);
+        return NULL;
+    }
+    *v = (struct card_version){.next = c->versions,
+                               .arena = a,
+                               .described = dgm_arena_dup(a, described),
+                               .card = c->card, /* with what the server has added */
+                               .made_s = dgm_loop_unix_ms() / 1000};
+    v->card.name = made.name;
+    v->card.description = made.description;
+    v->card.version = made.version;
+    v->card.default_input_modes = made.default_input_modes;
+    v->card.default_output_modes = made.default_output_modes;
+    v->card.skills = made.skills;
+    c->n_versions++;
+    return c->versions = v;
+}
+
+static const dgm_agent_card *card_now(dgm_a2a_card *c, int64_t *ret_made_s)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str described = {0};
+    *ret_made_s = c->o.made_s;
+    if (c->o.describe)
+        described = c->o.describe(c->o.describe_user, c->o.agent, a);
+    if (described.n <= 2) /* {} */
+        return &c->card;
+    pthread_mutex_lock(&c->lock);
+    struct card_version *v = c->versions;
+    while (v && !dgm_str_eq(v->described, described))
+        v = v->next;
+    if (!v)
+        v = version_add(c, described);
+    pthread_mutex_unlock(&c->lock);
+    if (v && v->made_s > *ret_made_s)
+        *ret_made_s = v->made_s;
+    return v ? &v->card : &c->card;
 }
 
 /* ---- telling ---------------------------------------------------------------------------------------------------------- */
@@ -178,21 +256,27 @@ const dgm_agent_card *dgm_a2a_card_of(const dgm_a2a_card *c)
     return &c->card;
 }
 
-const dgm_agent_card *dgm_a2a_card_for(const dgm_a2a_card *c, dgm_arena *a,
-                                       const dgm_http_request *r)
+static const dgm_agent_card *card_for(dgm_a2a_card *c, dgm_arena *a, const dgm_http_request *r,
+                                      int64_t *ret_made_s)
 {
     dgm_agent_card *card = dgm_new(a, dgm_agent_card);
     dgm_str address = dgm_front_address(a, r, c->o.public_url);
     /* REST clients put "/message:send" after the address of the card, JSON-RPC clients nothing. */
     dgm_str rest = dgm_arena_printf(a, "%.*s%.*s", DGM_P(address), DGM_P(c->o.path));
     dgm_str rpc = dgm_arena_printf(a, "%.*s/", DGM_P(rest));
-    *card = c->card;
+    *card = *card_now(c, ret_made_s);
     card->interfaces = (dgm_agent_interfaces){dgm_new_n(a, dgm_agent_interface, 4), 0};
     if (c->o.v10)
         add_interfaces(&card->interfaces, rpc, rest, DGM_STR("1.0"));
     if (c->o.v03)
         add_interfaces(&card->interfaces, rpc, rest, DGM_STR("0.3"));
     return card;
+}
+
+const dgm_agent_card *dgm_a2a_card_for(dgm_a2a_card *c, dgm_arena *a, const dgm_http_request *r)
+{
+    int64_t made_s;
+    return card_for(c, a, r, &made_s);
 }
 
 static dgm_str card_text(dgm_arena *a, const dgm_codec *codec, const dgm_agent_card *card)
@@ -273,9 +357,10 @@ static dgm_str card_hybrid(dgm_arena *a, const dgm_agent_card *card)
 
 void dgm_card_send(struct op *op, const dgm_http_request *r)
 {
-    const dgm_a2a_card *c = op->front->o.card;
+    dgm_a2a_card *c = op->front->o.card;
     dgm_arena *a = op->arena;
-    const dgm_agent_card *card = dgm_a2a_card_for(c, a, r);
+    int64_t made_s;
+    const dgm_agent_card *card = card_for(c, a, r, &made_s);
     bool said;
     bool is_03 = dgm_version_of(r, a, &said) == VERSION_03; /* also without a version */
     bool both = c->o.v03 && is_03 && (said || !c->o.headerless_10);
@@ -284,7 +369,7 @@ void dgm_card_send(struct op *op, const dgm_http_request *r)
                      .cache_control =
                          dgm_arena_printf(a, "public, max-age=%lld", (long long)c->o.max_age_s),
                      .vary = DGM_STR("A2A-Version, Origin"),
-                     .modified_s = c->o.made_s};
+                     .modified_s = made_s};
     dgm_cached_send(op->x, &it);
 }
 

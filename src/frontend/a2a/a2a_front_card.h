@@ -4,7 +4,8 @@
  *   A2A-Version: 1.0, or an unknown one     the card of 1.0 and nothing else
  *   none, or 0.3                            a hybrid: with the members of 0.3 as well
  *
- * It is made once; only where the server is reached may follow the request.
+ * It is made once, and again when the agent's program describes itself in another way; only where the server is reached may follow
+ * the request.
  */
 #pragma once
 
@@ -15,12 +16,18 @@
 typedef struct dgm_a2a_card dgm_a2a_card;
 
 typedef struct dgm_a2a_card_options {
-    /* Objects with members of a 1.0 card, checked; each member is the first one's that has it. NULL: none. */
-    const dgm_json *said[3];
-    dgm_str path;       /* of the agent below the server's address: "", "/agents/x" */
-    dgm_str public_url; /* the server's address; empty: as the request has it */
-    bool v10, v03;      /* what is spoken */
-    bool headerless_10; /* callers who name no version get the card of 1.0 alone */
+    /* Objects with members of a 1.0 card, checked; each member is the first one's that has it. NULL: none. They live as long as
+     * the card. */
+    const dgm_json *said[2];
+    /* Members that may change, JSON text in the arena; absent: none. They come behind `said`. From any thread. NULL: none. */
+    dgm_str (*describe)(void *user, dgm_str agent, dgm_arena *a);
+    void *describe_user;
+    dgm_str agent;        /* its id */
+    const dgm_json *type; /* the last ones, of the agent's type */
+    dgm_str path;         /* of the agent below the server's address: "", "/agents/x" */
+    dgm_str public_url;   /* the server's address; empty: as the request has it */
+    bool v10, v03;        /* what is spoken */
+    bool headerless_10;   /* callers who name no version get the card of 1.0 alone */
     bool streaming;
     bool no_requirements; /* securityRequirements that follow from tokens are left out */
     bool extended;        /* there is another card for those we know */
@@ -35,8 +42,7 @@ typedef struct dgm_a2a_card_options {
 dgm_code dgm_a2a_card_new(const dgm_a2a_card_options *o, dgm_a2a_card **ret_card, dgm_err *err);
 void dgm_a2a_card_free(dgm_a2a_card *c); /* NULL is fine */
 
-/* The same for every caller; without its interfaces. */
+/* The same for every caller; without its interfaces, and without what may change. */
 const dgm_agent_card *dgm_a2a_card_of(const dgm_a2a_card *c);
 /* As this caller gets it; in the arena. */
-const dgm_agent_card *dgm_a2a_card_for(const dgm_a2a_card *c, dgm_arena *a,
-                                       const dgm_http_request *r);
+const dgm_agent_card *dgm_a2a_card_for(dgm_a2a_card *c, dgm_arena *a, const dgm_http_request *r);

@@ -9,10 +9,19 @@
  * A stream may be idle for hours: it keeps what it needs and nothing of the request.
  */
 #include "frontend/a2a/a2a_front_int.h"
+#include "wire/jsonrpc/jsonrpc.h"
 #include "wire/sse/sse.h"
 
 #define BACKLOG_BYTES (2 * DGM_HTTP_BACKLOG_MARK) /* then wait for room */
 #define SHARED_BYTES ((size_t)4 << 10)            /* what is larger is not copied */
+
+/* Of a stream for the inspector: a turn that is stored. */
+struct a2a_replay {
+    const dgm_turn_tap *tap;
+    dgm_record *snapshot; /* a reference; NULL: the turn starts with its first record */
+    uint64_t last_seq;    /* 0: the turn runs */
+    dgm_task_state state; /* so far */
+};
 
 /* Lives as long as the exchange. */
 struct stream {
@@ -21,6 +30,7 @@ struct stream {
     dgm_http_exchange *x;
     dgm_log_reader *reader;
     struct view view;
+    struct a2a_replay *replay; /* NULL: a client */
     uint32_t head_n;
     bool ends_at_question;
     bool is_draining;
@@ -101,7 +111,7 @@ static void put_record(struct stream *s, dgm_record *r, struct scratch *scratch)
             out->n = before;
             return;
         }
-    } else if (payload.n <= SHARED_BYTES) {
+    } else if (payload.n <= SHARED_BYTES || s->replay) {
         dgm_buf_add_str(out, payload);
     } else { /* the socket gets the record's own */
         dgm_http_write(s->x, dgm_buf_str(out));
@@ -113,6 +123,40 @@ static void put_record(struct stream *s, dgm_record *r, struct scratch *scratch)
     dgm_buf_add_lit(out, "\n\n");
 }
 
+/* ---- replays ------------------------------------------------------------------------------------------------------ */
+
+static void a2a_replay_put(struct stream *s, dgm_record *r, struct scratch *scratch)
+{
+    struct a2a_replay *p = s->replay;
+    dgm_buf *out = &scratch->out;
+    size_t from = out->n;
+    if (!p->snapshot || r->head.seq > p->snapshot->head.seq)
+        put_record(s, r, scratch);
+    else if (r->head.seq == p->snapshot->head.seq)
+        put_record(s, p->snapshot, scratch);
+    dgm_arena_reset(scratch->arena);
+    dgm_str frames = dgm_arena_dup(scratch->arena, (dgm_str){out->p + from, out->n - from});
+    out->n = from;
+    p->tap->on_frames(p->tap->arg, r, frames, out);
+}
+
+/* The turn has ended. If its task still works, its run has accepted the message of the next turn, and streams go on. */
+static bool a2a_replay_is_over(struct a2a_replay *p, const dgm_record *r)
+{
+    if (r->head.kind == DGM_EVENT_STATUS || r->head.kind == DGM_EVENT_TASK)
+        p->state = r->head.state;
+    return p->last_seq && r->head.seq >= p->last_seq &&
+           (dgm_state_is_terminal(p->state) || dgm_state_is_interrupted(p->state));
+}
+
+static void a2a_replay_close(struct a2a_replay *p)
+{
+    if (!p)
+        return;
+    dgm_record_unref(p->snapshot);
+    p->tap->on_close(p->tap->arg);
+}
+
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
 /* Sends the records that exist, as long as there is room. */
@@ -121,18 +165,26 @@ static void deliver(void *arg)
     struct stream *s = arg;
     struct scratch *scratch = dgm_front_scratch(s->front);
     dgm_record *r;
-    bool end = false;
-    while (!end && dgm_http_backlog(s->x) + scratch->out.n < BACKLOG_BYTES &&
+    struct a2a_replay *p = s->replay;
+    bool end = false, has_room;
+    while ((has_room = dgm_http_backlog(s->x) + scratch->out.n < BACKLOG_BYTES) && !end &&
            (r = dgm_log_reader_next(s->reader))) {
-        put_record(s, r, scratch);
-        end = r->head.kind == DGM_EVENT_MESSAGE ||
+        if (p)
+            a2a_replay_put(s, r, scratch);
+        else
+            put_record(s, r, scratch);
+        end = (p && a2a_replay_is_over(p, r)) || r->head.kind == DGM_EVENT_MESSAGE ||
               (r->head.kind == DGM_EVENT_STATUS &&
                (dgm_state_is_terminal(r->head.state) ||
                 (r->head.state == DGM_STATE_INPUT_REQUIRED && s->ends_at_question)));
     }
+    end = end || dgm_log_reader_is_over(s->reader);
+    if (end && p)
+        p->tap->on_frames(p->tap->arg, NULL, (dgm_str){0}, &scratch->out);
     dgm_http_write(s->x, dgm_buf_str(&scratch->out));
-    if (end || s->is_draining || dgm_log_reader_is_over(s->reader)) {
+    if (end || s->is_draining || (has_room && p && !p->tap->follows)) {
         dgm_log_reader_close(s->reader);
+        a2a_replay_close(p);
         dgm_http_end(s->x); /* which frees s */
     }
 }
@@ -140,6 +192,7 @@ static void deliver(void *arg)
 static void on_gone(void *arg)
 {
     struct stream *s = arg;
+    a2a_replay_close(s->replay);
     dgm_log_reader_close(s->reader); /* before it is asked who reads */
     dgm_began_gone(s->began);
     dgm_http_end(s->x); /* which frees s */
@@ -192,6 +245,42 @@ void dgm_op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snap
     dgm_http_watch(s->x, &streams, s);
     s->reader = dgm_log_reader_open(log, after, deliver, s);
     dgm_http_forget_request(s->x); /* op with it */
+}
+
+void dgm_a2a_replay(const dgm_turn_replay *replay, const dgm_a2a_binding *binding,
+                    dgm_record *snapshot)
+{
+    static const dgm_http_watcher watcher = {
+        .on_room = deliver, .on_gone = on_gone, .on_drain = on_drain};
+    static const dgm_http_header headers[2] = {{{"Cache-Control", 13}, {"no-store", 8}},
+                                               {{"X-Accel-Buffering", 17}, {"no", 2}}};
+    dgm_http_exchange *x = replay->q->x;
+    dgm_a2a_front *front = replay->agent->a2a;
+    struct scratch *scratch = dgm_front_scratch(front);
+    if (binding->id)
+        dgm_rpc_put_result(&scratch->out, binding->id);
+    struct stream *s = dgm_http_alloc(x, sizeof *s + scratch->out.n);
+    s->front = front;
+    s->x = x;
+    s->view = (struct view){.codec = !binding->is_03 ? &dgm_codec_a2a_10
+                                     : binding->id   ? &dgm_codec_a2a_03
+                                                     : &dgm_codec_a2a_03_rest,
+                            .no_canonical_type = front->o.no_canonical_type};
+    s->ends_at_question = !front->o.keep_open_at_question;
+    s->has_tail = binding->id != NULL;
+    s->head_n = (uint32_t)scratch->out.n;
+    if (s->head_n)
+        memcpy(s->head, scratch->out.p, s->head_n);
+    s->replay = dgm_http_alloc(x, sizeof *s->replay);
+    *s->replay = (struct a2a_replay){.tap = replay->tap,
+                                     .snapshot = snapshot ? dgm_record_ref(snapshot) : NULL,
+                                     .last_seq = replay->turn.last_seq};
+    dgm_front_note_stream(x);
+    dgm_http_begin(x, 200, replay->tap->content_type, headers, 2);
+    dgm_http_watch(x, &watcher, s);
+    s->reader = dgm_log_reader_open(replay->log, replay->turn.first_seq - 1, deliver, s);
+    dgm_http_forget_request(x);
+    deliver(s);
 }
 
 void dgm_op_stream_error(struct op *op, const dgm_err *err)

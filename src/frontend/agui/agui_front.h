@@ -14,3 +14,6 @@
 #include "frontend/turn/turn.h"
 
 extern const dgm_frontend dgm_front_agui;
+
+/* The stream of a run that it began. */
+void dgm_agui_replay(const dgm_turn_replay *replay);

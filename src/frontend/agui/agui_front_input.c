@@ -37,6 +37,12 @@ const dgm_json *dgm_agui_plain_payload(const dgm_json *payload)
     return alone && yyjson_is_str(text) ? text : payload;
 }
 
+bool dgm_agui_continues(const dgm_http_request *r)
+{
+    dgm_str value = dgm_trim(dgm_http_header_of(r, DGM_STR("x-dragoman-on-disconnect")));
+    return dgm_str_eq_nocase(value, DGM_STR("continue"));
+}
+
 bool dgm_agui_cursor_of(const dgm_http_request *r, uint64_t *ret)
 {
     dgm_str s = dgm_trim(dgm_http_header_of(r, DGM_STR("last-event-id")));
@@ -93,6 +99,31 @@ bool dgm_agui_read(struct agui_op *op)
     return true;
 }
 
+dgm_str dgm_agui_note_text(const struct agui_op *op)
+{
+    dgm_str parent = op->input.parent_run_id, text = {0};
+    dgm_buf b;
+    if (!op->old_peer && !parent.n)
+        return text;
+    dgm_buf_init(&b, SIZE_MAX); /* the id has a limit */
+    dgm_buf_printf(&b, "{\"old\":%s", op->old_peer ? "true" : "false");
+    if (parent.n) {
+        dgm_buf_add_lit(&b, ",\"parent\":");
+        dgm_json_put_str(&b, parent);
+    }
+    dgm_buf_add_char(&b, '}');
+    text = dgm_arena_dup(op->arena, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+void dgm_agui_note_read(struct agui_op *op, dgm_str text)
+{
+    const dgm_json *note = text.n ? dgm_json_parse_trusted(op->arena, text) : NULL;
+    op->old_peer = yyjson_is_true(dgm_json_get(note, DGM_STR("old")));
+    op->input.parent_run_id = dgm_json_str_member(note, "parent");
+}
+
 /* How the events of a run that is followed from its start, or behind a cursor, are changed. Lives as long as the
  * exchange. */
 struct agui_following {
@@ -138,14 +169,20 @@ dgm_turn_output dgm_agui_turn_output(const struct agui_op *op)
                               .turns = op->q.turns,
                               .owner = op->q.owner,
                               .agent = op->agent->id,
-                              .answer_in_status = op->agent->answer_in_status};
+                              .answer_in_status = op->agent->answer_in_status,
+                              .tap = op->tap};
     if (op->binary)
         output.content_type = DGM_STR(DGM_AGUI_PROTO_TYPE);
-    if (op->ignored.n) {
-        dgm_http_header *header = dgm_new(op->arena, dgm_http_header);
-        *header = (dgm_http_header){DGM_STR("X-Dragoman-Ignored"), op->ignored};
-        output.headers = header;
-        output.n_headers = 1;
-    }
+    dgm_http_header *headers = dgm_new_n(op->arena, dgm_http_header, AGUI_MAX_HEADERS);
+    size_t n = 0;
+    if (op->ignored.n)
+        headers[n++] = (dgm_http_header){DGM_STR("X-Dragoman-Ignored"), op->ignored};
+    if (op->task_id.n)
+        headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-Id"), op->task_id};
+    if (op->task_id.n && op->turn)
+        headers[n++] = (dgm_http_header){DGM_STR("X-Dragoman-Turn"),
+                                         dgm_arena_printf(op->arena, "%u", op->turn)};
+    output.headers = headers;
+    output.n_headers = n;
     return output;
 }

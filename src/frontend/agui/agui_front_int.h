@@ -14,6 +14,7 @@
 #include "frontend/agui/agui_front.h"
 
 #define AGUI_PROTOCOL "ag-ui"
+#define AGUI_MAX_HEADERS 3 /* of a stream: see dgm_agui_turn_output */
 
 /* Lives in the exchange's arena, until the response or the stream starts. */
 struct agui_op {
@@ -26,9 +27,10 @@ struct agui_op {
     dgm_str caller_id;  /* of the run: "threadId/runId" */
     dgm_turn_once once; /* a run that is looked for */
     bool is_beginning;
-    bool old_peer;   /* of before 1.0 */
-    bool binary;     /* it asked for protobuf */
-    bool had_resume; /* and some of it may be left */
+    bool old_peer;           /* of before 1.0 */
+    const dgm_turn_tap *tap; /* of a replay; NULL: a client */
+    bool binary;             /* it asked for protobuf */
+    bool had_resume;         /* and some of it may be left */
     dgm_str ignored; /* entries of `resume` that no task waits for, as the header lists them */
     dgm_turn_resolving resolving;
     dgm_turn_hold *hold; /* of a thread's messages, until they are sent; NULL: none */
@@ -36,6 +38,7 @@ struct agui_op {
     dgm_log *log; /* a reference */
     uint64_t first_seq;
     dgm_str task_id, message_id; /* message_id: what began it */
+    uint32_t turn;               /* of the task; 0: not known yet */
 };
 
 /* ---- agui_front.c -------------------------------------------------------------------------------------------- */
@@ -57,6 +60,11 @@ bool dgm_agui_peer_of(dgm_str version, bool *ret_old);
 dgm_turn_output dgm_agui_turn_output(const struct agui_op *op);
 /* Sets the hook of a run that is followed without a prelude (agui_again.h has the other). */
 void dgm_agui_follow(const struct agui_op *op, dgm_turn_output *output);
+/* What is stored with a run, so that its stream can be repeated; empty: it is like most others. */
+dgm_str dgm_agui_note_text(const struct agui_op *op);
+void dgm_agui_note_read(struct agui_op *op, dgm_str text);
+/* The request has the header X-Dragoman-On-Disconnect: continue. The run then goes on without its reader. */
+bool dgm_agui_continues(const dgm_http_request *r);
 /* Of the header Last-Event-ID; false if there is no such header or its value is not a number. */
 bool dgm_agui_cursor_of(const dgm_http_request *r, uint64_t *ret);
 

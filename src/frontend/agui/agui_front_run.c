@@ -55,10 +55,13 @@ static void agui_front_run_on_sent(dgm_code code, const dgm_sent *sent, const dg
         return;
     }
     dgm_agui_begun(op);
+    op->task_id = dgm_arena_dup(op->arena, sent->task_id);
+    op->turn = sent->turn;
     dgm_turn_output output = dgm_agui_turn_output(op);
     output.messages = op->input.messages;
     output.task_id = sent->task_id;
-    output.leave = op->q.turns->o.leave[DGM_LEAVE_AGUI];
+    if (!dgm_agui_continues(dgm_http_request_of(op->x)))
+        output.leave = op->q.turns->o.leave[DGM_LEAVE_AGUI];
     output.turn = sent->turn;
     dgm_agui_follow(op, &output);
     dgm_front_note_task(op->x, sent->task_id, sent->turn);
@@ -78,7 +81,8 @@ void dgm_agui_send(struct agui_op *op, dgm_str task_id)
                    .calls_of_context = true,
                    .metadata = metadata_of(op),
                    .protocol = DGM_STR(AGUI_PROTOCOL),
-                   .caller_id = op->caller_id};
+                   .caller_id = op->caller_id,
+                   .request = dgm_agui_note_text(op)};
     dgm_turn_ask(&ask, agui_front_run_on_sent, op);
 }
 

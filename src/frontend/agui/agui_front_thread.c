@@ -81,12 +81,12 @@ void dgm_agui_answer(struct agui_op *op, const dgm_canon_messages *messages,
 {
     dgm_agui_begun(op);
     dgm_turn_output output = dgm_agui_turn_output(op);
-    dgm_http_header headers[2] = {{{"Cache-Control", 13}, {"no-cache", 8}}};
+    dgm_http_header headers[1 + AGUI_MAX_HEADERS] = {{{"Cache-Control", 13}, {"no-cache", 8}}};
     struct frames frames = {.binary = op->binary};
     dgm_canon_event e = {.kind = DGM_CANON_RUN_STARTED};
     dgm_buf_init(&frames.out, DGM_MAX_OUTPUT_BYTES);
-    if (output.n_headers)
-        headers[1] = output.headers[0];
+    for (size_t i = 0; i < output.n_headers; i++)
+        headers[1 + i] = output.headers[i];
     void *encoder = output.codec->encoder_new(&output.params, (dgm_frame_sink){put_frame, &frames});
     e.run_started.thread_id = op->input.thread_id;
     e.run_started.run_id = op->input.run_id;
@@ -187,11 +187,12 @@ static void on_history_of_run(dgm_code code, const dgm_turn_history *history, co
     attach_behind(op, &shown);
 }
 
-static void attach_at(struct agui_op *op, uint64_t cursor)
+/* before: the messages that the client has. */
+static void attach_at(struct agui_op *op, dgm_canon_messages before, uint64_t cursor)
 {
     dgm_turn_output output = dgm_agui_turn_output(op);
     dgm_log *log = dgm_take(op->log);
-    output.messages = op->input.messages;
+    output.messages = before;
     output.task_id = op->task_id;
     output.after_seq = cursor;
     dgm_agui_follow(op, &output);
@@ -208,15 +209,56 @@ void dgm_agui_attach(struct agui_op *op, const dgm_found_turn *turn)
     op->log = dgm_log_ref(turn->log);
     op->first_seq = turn->first_seq;
     op->task_id = dgm_arena_dup(op->arena, turn->task_id);
+    op->turn = turn->turn;
     find_message(op);
-    if (dgm_agui_cursor_of(dgm_http_request_of(op->x), &cursor) && cursor + 1 >= op->first_seq &&
-        cursor <= op->log->published)
-        attach_at(op, cursor);
+    bool has_cursor = dgm_agui_cursor_of(dgm_http_request_of(op->x), &cursor);
+    if (has_cursor && (!cursor || cursor + 1 >= op->first_seq) && cursor <= op->log->published)
+        attach_at(op, op->input.messages, cursor); /* 0: all events of the run */
     else if (op->input.messages.n)
         attach_behind(op, &op->input.messages);
     else
         dgm_turn_get_whole_history(op->q.turns, op->arena, op->q.owner, op->agent->id,
                                    op->input.thread_id, on_history_of_run, op);
+}
+
+/* The client that began the run had the messages before it. */
+static void agui_on_history_of_replay(dgm_code code, const dgm_turn_history *history,
+                                      const dgm_err *err, void *arg)
+{
+    struct agui_op *op = arg;
+    if (code) {
+        op->tap->on_close(op->tap->arg);
+        dgm_log_unref(dgm_take(op->log));
+        op->q.reporter->refuse(&op->q, err, NULL, 0);
+        return;
+    }
+    dgm_canon_messages shown = dgm_agui_shown(op->arena, &history->messages);
+    size_t n = dgm_agui_cut(&shown, op->message_id, op->input.run_id);
+    attach_at(op, until(shown, n), 0);
+}
+
+void dgm_agui_replay(const dgm_turn_replay *replay)
+{
+    const dgm_task_turn *turn = &replay->turn;
+    dgm_arena *a = dgm_http_arena(replay->q->x);
+    struct agui_op *op = dgm_new(a, struct agui_op);
+    *op = (struct agui_op){.q = *replay->q,
+                           .x = replay->q->x,
+                           .arena = a,
+                           .core = replay->q->turns->o.core,
+                           .agent = replay->agent,
+                           .input.thread_id = replay->context_id,
+                           .log = dgm_log_ref(replay->log),
+                           .first_seq = turn->first_seq,
+                           .task_id = replay->task_id,
+                           .tap = replay->tap};
+    if (turn->caller_id.n > replay->context_id.n)
+        op->input.run_id = (dgm_str){turn->caller_id.p + replay->context_id.n + 1,
+                                     turn->caller_id.n - replay->context_id.n - 1};
+    dgm_agui_note_read(op, turn->request);
+    find_message(op);
+    dgm_turn_get_whole_history(op->q.turns, a, op->q.owner, op->agent->id, op->input.thread_id,
+                               agui_on_history_of_replay, op);
 }
 
 /* ---- a thread ----------------------------------------------------------------------------------------------------------- */
@@ -248,6 +290,7 @@ static bool find_last_turn(struct agui_op *op)
                 dgm_state_is_terminal(r->head.state) || dgm_state_is_interrupted(r->head.state);
     }
     dgm_log_reader_close(reader);
+    op->turn = turn;
     return is_over;
 }
 

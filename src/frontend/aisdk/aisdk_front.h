@@ -14,3 +14,6 @@
 #include "frontend/turn/turn.h"
 
 extern const dgm_frontend dgm_front_aisdk;
+
+/* The stream of a turn that it began. */
+void dgm_aisdk_replay(const dgm_turn_replay *replay);

@@ -93,16 +93,25 @@ static struct beside *new_beside(dgm_http_exchange *x, const struct aisdk_note *
     return b;
 }
 
-static void own_decided(dgm_http_exchange *x, struct beside *b, const struct aisdk_request *q)
+static bool has_id(const dgm_strs *ids, dgm_str id)
 {
-    size_t n = q->decided.n;
+    for (size_t i = 0; i < ids->n; i++) {
+        if (dgm_str_eq(ids->at[i], id))
+            return true;
+    }
+    return false;
+}
+
+static void own_decided(dgm_http_exchange *x, struct beside *b, const struct aisdk_note *note)
+{
+    size_t n = note->decided.n;
     if (!n)
         return;
     b->decided.at = dgm_http_alloc(x, n * sizeof *b->decided.at);
     b->is_denied = dgm_http_alloc(x, n * sizeof *b->is_denied);
     for (size_t i = 0; i < n; i++) {
-        dgm_str id = q->decided.at[i];
-        b->is_denied[i] = q->is_denied[i];
+        dgm_str id = note->decided.at[i];
+        b->is_denied[i] = has_id(&note->denied, id);
         b->decided.at[b->decided.n++] = (dgm_str){dgm_http_keep_text(x, id), id.n};
     }
 }
@@ -113,9 +122,8 @@ struct turn {
     uint32_t turn; /* that this caller began; 0: somebody did */
     dgm_str task_id;
     struct aisdk_note note;
-    bool again; /* the client has forgotten the parts of the message */
-    const struct aisdk_request
-        *decided; /* its decisions are what the turn goes on with; NULL: none */
+    bool again;              /* the client has forgotten the parts of the message */
+    const dgm_turn_tap *tap; /* of a replay; NULL: a client */
 };
 
 /* Where a client that keeps count has read to. */
@@ -138,8 +146,8 @@ static void aisdk_stream_turn(struct aisdk_ask *ask, const struct turn *t)
     struct beside *b = new_beside(x, &t->note);
     if (t->again && (t->note.results.n || t->note.is_approval))
         aisdk_own_before(b, t->log, t->first_seq, &t->note);
-    if (t->decided)
-        own_decided(x, b, t->decided);
+    if (!t->again)
+        own_decided(x, b, &t->note);
     b->source = ask->q.agent->answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO;
     dgm_front_note_task(x, t->task_id, t->turn);
     dgm_turn_stream(x,
@@ -149,7 +157,7 @@ static void aisdk_stream_turn(struct aisdk_ask *ask, const struct turn *t)
                                        .run_id = t->note.message_id,
                                        .as = DGM_OUTPUT_SSE,
                                        .seq_ids = true,
-                                       .after_seq = t->turn ? 0 : last_seen(x),
+                                       .after_seq = t->turn || t->tap ? 0 : last_seen(x),
                                        .headers = &header,
                                        .n_headers = 1,
                                        .on_event = aisdk_front_chat_on_event,
@@ -161,8 +169,23 @@ static void aisdk_stream_turn(struct aisdk_ask *ask, const struct turn *t)
                                        .task_id = t->task_id,
                                        .leave = ask->q.turns->o.leave[DGM_LEAVE_AISDK],
                                        .answer_in_status = ask->q.agent->answer_in_status,
-                                       .turn = t->turn},
+                                       .turn = t->turn,
+                                       .tap = t->tap},
                     t->log, t->first_seq);
+}
+
+void dgm_aisdk_replay(const dgm_turn_replay *replay)
+{
+    dgm_arena *a = dgm_http_arena(replay->q->x);
+    struct aisdk_ask *ask = dgm_new(a, struct aisdk_ask);
+    ask->q = *replay->q;
+    ask->q.agent = replay->agent;
+    ask->chat = replay->context_id;
+    aisdk_stream_turn(ask, &(struct turn){.log = replay->log,
+                                          .first_seq = replay->turn.first_seq,
+                                          .task_id = replay->task_id,
+                                          .note = dgm_aisdk_note_read(a, replay->turn.request),
+                                          .tap = replay->tap});
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------ */
@@ -193,17 +216,7 @@ static void aisdk_front_chat_on_sent(dgm_code code, const dgm_sent *sent, const 
                                              .first_seq = sent->first_seq,
                                              .turn = sent->is_resend ? 0 : sent->turn,
                                              .task_id = sent->task_id,
-                                             .note = a->note,
-                                             .decided = a->note.is_approval ? a->q : NULL});
-}
-
-static bool is_decided(const struct aisdk_request *q, dgm_str call_id)
-{
-    for (size_t i = 0; i < q->decided.n; i++) {
-        if (dgm_str_eq(q->decided.at[i], call_id))
-            return true;
-    }
-    return false;
+                                             .note = a->note});
 }
 
 /* A decision that its task waits for is not the result of a call, too. */
@@ -214,16 +227,28 @@ static void drop_decided(struct aisdk_request *q, struct aisdk_note *note)
     while (from && list->at[from - 1].role == DGM_CANON_TOOL)
         from--;
     for (size_t i = n = from; i < list->n; i++) {
-        if (!is_decided(q, list->at[i].tool_call_id))
+        if (!has_id(&q->decided, list->at[i].tool_call_id))
             list->at[n++] = list->at[i];
     }
     list->n = n;
     n = 0;
     for (size_t i = 0; i < note->results.n; i++) {
-        if (!is_decided(q, note->results.at[i]))
+        if (!has_id(&q->decided, note->results.at[i]))
             note->results.at[n++] = note->results.at[i];
     }
     note->results.n = n;
+}
+
+/* What the turn goes on with. */
+static void aisdk_note_decided(struct asked *a)
+{
+    const struct aisdk_request *q = a->q;
+    a->note.decided = q->decided;
+    a->note.denied = (dgm_strs){dgm_new_n(a->approvals.arena, dgm_str, q->decided.n + 1), 0};
+    for (size_t i = 0; i < q->decided.n; i++) {
+        if (q->is_denied[i])
+            a->note.denied.at[a->note.denied.n++] = q->decided.at[i];
+    }
 }
 
 /* Decisions that no task waits for are results of calls, if the page runs those. */
@@ -241,8 +266,10 @@ static void aisdk_on_approvals(void *arg)
         dgm_aisdk_refuse(a->ask->q.x, &err, NULL, 0);
         return;
     }
-    if (a->note.is_approval)
+    if (a->note.is_approval) {
         drop_decided(a->q, &a->note);
+        aisdk_note_decided(a);
+    }
     a->to->task_id = a->approvals.task_id;
     a->to->request = dgm_aisdk_note_text(a->approvals.arena, &a->note);
     dgm_turn_ask(a->to, aisdk_front_chat_on_sent, a);

@@ -34,6 +34,8 @@ struct aisdk_note {
     dgm_strs tools;     /* names of the caller's tools */
     dgm_strs results;   /* calls of the UI message that the caller has answered: it goes on */
     bool is_approval;   /* it goes on with the caller's decisions about calls of the agent */
+    dgm_strs decided;   /* these calls */
+    dgm_strs denied;    /* some of them */
 };
 dgm_str dgm_aisdk_note_text(dgm_arena *a, const struct aisdk_note *note);
 struct aisdk_note dgm_aisdk_note_read(dgm_arena *a, dgm_str text);

@@ -35,6 +35,8 @@ dgm_str dgm_aisdk_note_text(dgm_arena *a, const struct aisdk_note *note)
     put_names(&b, "results", &note->results);
     if (note->is_approval)
         dgm_buf_add_lit(&b, ",\"approval\":true");
+    put_names(&b, "decided", &note->decided);
+    put_names(&b, "denied", &note->denied);
     dgm_buf_add_char(&b, '}');
     dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
@@ -62,6 +64,8 @@ struct aisdk_note dgm_aisdk_note_read(dgm_arena *a, dgm_str text)
     return (struct aisdk_note){.message_id = dgm_json_str_member(v, "messageId"),
                                .tools = read_names(a, dgm_json_get(v, DGM_STR("tools"))),
                                .results = read_names(a, dgm_json_get(v, DGM_STR("results"))),
+                               .decided = read_names(a, dgm_json_get(v, DGM_STR("decided"))),
+                               .denied = read_names(a, dgm_json_get(v, DGM_STR("denied"))),
                                .is_approval = yyjson_is_true(dgm_json_get(v, DGM_STR("approval")))};
 }
 

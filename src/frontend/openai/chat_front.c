@@ -28,10 +28,11 @@ struct chat {
     dgm_str context_id; /* empty: a new conversation */
     bool
         is_found; /* by the question that the request answers: its messages are the conversation's */
-    dgm_str question_seed; /* of a request that names no conversation; empty: it names one */
-    dgm_str caller_id;     /* "chatcmpl-..." */
-    dgm_str message_id;    /* the caller's Idempotency-Key; empty: none */
-    dgm_str ignored;       /* names of what is ignored; empty: nothing */
+    dgm_str question_seed;   /* of a request that names no conversation; empty: it names one */
+    dgm_str caller_id;       /* "chatcmpl-..." */
+    dgm_str message_id;      /* the caller's Idempotency-Key; empty: none */
+    dgm_str ignored;         /* names of what is ignored; empty: nothing */
+    const dgm_turn_tap *tap; /* of a replay; NULL: a client */
 };
 
 /* ---- the response -------------------------------------------------------------------------------------------------- */
@@ -175,12 +176,85 @@ static void chat_answer(struct chat *c, const dgm_sent *sent)
                               .task_id = sent->task_id,
                               .leave = o->leave[DGM_LEAVE_CHAT],
                               .answer_in_status = c->agent->answer_in_status,
-                              .turn = sent->is_resend ? 0 : sent->turn};
+                              .turn = sent->is_resend ? 0 : sent->turn,
+                              .tap = c->tap};
     dgm_turn_stream(x, &output, sent->log, sent->first_seq);
 }
 
 #define PROTOCOL "openai-chat"
 #define MAX_IDEMPOTENCY_KEY 255 /* bytes */
+
+/* ---- what is stored with a turn ---------------------------------------------------------------------------------- */
+
+/* The members of the request that its stream depends on. */
+static dgm_str chat_note_text(const struct chat *c)
+{
+    const dgm_output_form *f = &c->form;
+    dgm_buf b;
+    dgm_buf_init(&b, DGM_MAX_RECORD_BYTES);
+    dgm_buf_add_lit(&b, "{\"model\":");
+    dgm_json_put_str(&b, c->model);
+    if (c->usage)
+        dgm_buf_add_lit(&b, ",\"usage\":true");
+    if (f->json) {
+        dgm_buf_add_lit(&b, ",\"schema\":");
+        dgm_json_put(&b, f->schema);
+    }
+    if (f->must_call)
+        dgm_buf_add_lit(&b, ",\"tools\":[");
+    for (size_t i = 0; f->must_call && i < f->n_tools; i++) {
+        dgm_buf_add_str(&b, i ? DGM_STR(",{\"name\":") : DGM_STR("{\"name\":"));
+        dgm_json_put_str(&b, f->tools[i].name);
+        dgm_buf_add_lit(&b, ",\"parameters\":");
+        dgm_json_put(&b, f->tools[i].parameters);
+        dgm_buf_add_char(&b, '}');
+    }
+    dgm_buf_add_str(&b, f->must_call ? DGM_STR("]}") : DGM_STR("}"));
+    dgm_str text = b.over ? (dgm_str){0} : dgm_arena_dup(dgm_http_arena(c->q.x), dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+/* False: nothing is stored. */
+static bool chat_note_read(struct chat *c, dgm_str text)
+{
+    dgm_arena *a = dgm_http_arena(c->q.x);
+    const dgm_json *note = text.n ? dgm_json_parse_trusted(a, text) : NULL;
+    yyjson_val *schema = dgm_json_get(note, DGM_STR("schema")), *tool;
+    yyjson_val *tools = dgm_json_get(note, DGM_STR("tools"));
+    size_t i, n;
+    if (!note)
+        return false;
+    c->model = dgm_json_str_member(note, "model");
+    c->usage = yyjson_is_true(dgm_json_get(note, DGM_STR("usage")));
+    c->form.json = schema != NULL;
+    c->form.schema = yyjson_is_obj(schema) ? schema : NULL;
+    c->form.must_call = tools != NULL;
+    c->form.tools = dgm_new_n(a, dgm_output_tool, yyjson_arr_size(tools) + 1);
+    yyjson_arr_foreach (tools, i, n, tool)
+        c->form.tools[c->form.n_tools++] = (dgm_output_tool){dgm_json_str_member(tool, "name"),
+                                                             dgm_json_non_null(tool, "parameters")};
+    return true;
+}
+
+bool dgm_chat_replay(const dgm_turn_replay *replay)
+{
+    struct chat *c = dgm_new(dgm_http_arena(replay->q->x), struct chat);
+    *c = (struct chat){.q = *replay->q,
+                       .agent = replay->agent,
+                       .stream = true,
+                       .caller_id = replay->turn.caller_id,
+                       .tap = replay->tap};
+    if (!chat_note_read(c, replay->turn.request))
+        return false;
+    chat_answer(c, &(dgm_sent){.log = replay->log,
+                               .first_seq = replay->turn.first_seq,
+                               .task_id = replay->task_id,
+                               .context_id = replay->context_id,
+                               .turn = replay->turn.turn,
+                               .is_resend = true});
+    return true;
+}
 
 /* ---- the turn ---------------------------------------------------------------------------------------------------- */
 
@@ -240,6 +314,7 @@ static void chat_ask(void *arg)
                    .accepted_output_modes = {&json, c->form.json ? 1 : 0},
                    .protocol = DGM_STR(PROTOCOL),
                    .caller_id = c->caller_id,
+                   .request = chat_note_text(c),
                    .dedupe = c->message_id.n > 0};
     dgm_turn_ask(&ask, chat_front_on_sent, c);
 }

@@ -83,6 +83,7 @@ struct responses_turn {
     /* Of a turn whose stream goes to the caller who started it. question_seed: see openai_question.h; empty: it is not needed. */
     dgm_str question_seed;
     uint32_t turn;
+    const dgm_turn_tap *tap; /* of a replay; NULL: a client */
 };
 /* request: in the arena. */
 struct responses_turn dgm_responses_turn_of(dgm_arena *a, dgm_str id, const dgm_found_turn *found);

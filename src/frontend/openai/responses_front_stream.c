@@ -204,7 +204,25 @@ void dgm_responses_stream(struct responses_op *op, const struct responses_turn *
     output.as = DGM_OUTPUT_SSE;
     output.after_frames = after;
     output.turn = began;
+    output.tap = turn->tap;
     dgm_turn_stream(op->x, &output, turn->log, turn->first_seq);
+}
+
+bool dgm_responses_replay(const dgm_turn_replay *replay)
+{
+    struct responses_op *op = dgm_responses_new_op(replay->q);
+    dgm_found_turn found = {.log = replay->log,
+                            .first_seq = replay->turn.first_seq,
+                            .agent = replay->agent->id,
+                            .task_id = replay->task_id,
+                            .context_id = replay->context_id,
+                            .request = replay->turn.request};
+    struct responses_turn turn = dgm_responses_turn_of(op->arena, replay->turn.caller_id, &found);
+    if (!turn.request)
+        return false;
+    turn.tap = replay->tap;
+    dgm_responses_stream(op, &turn, 0, 0, (dgm_str){0});
+    return true;
 }
 
 void dgm_responses_wait(struct responses_op *op, const struct responses_turn *turn, uint32_t began,

@@ -172,6 +172,18 @@ typedef enum dgm_turn_output_as {
     DGM_OUTPUT_WHOLE  /* one payload: params.whole is set */
 } dgm_turn_output_as;
 
+/* Gets the frames of a stream record by record, and writes something else in their place: for the inspector. */
+typedef struct dgm_turn_tap {
+    /* frames: what the record became, maybe nothing. record NULL: the end, which follows the last record; not if the
+     * stream ends because `follows` is false. */
+    void (*on_frames)(void *arg, const dgm_record *record, dgm_str frames, dgm_buf *out);
+    /* Once, when no more frames come: the stream has ended, or its client has disconnected. */
+    void (*on_close)(void *arg);
+    void *arg;            /* lives as long as the exchange */
+    dgm_str content_type; /* of the response; static */
+    bool follows;         /* further records are waited for */
+} dgm_turn_tap;
+
 /* How a turn is streamed. */
 struct dgm_turn_hold;
 typedef struct dgm_turn_output {
@@ -211,6 +223,7 @@ typedef struct dgm_turn_output {
     dgm_turn_leave leave;
     bool answer_in_status;
     uint32_t turn;
+    const dgm_turn_tap *tap; /* as long as the exchange; NULL: the client gets the frames */
     /* Of a history in `messages` or behind `arg`: released when the bytes of the first write were sent. NULL: none. */
     struct dgm_turn_hold *hold;
 } dgm_turn_output;
@@ -220,6 +233,16 @@ typedef struct dgm_turn_output {
  * So the request and the exchange's arena are always released: nothing may use them after this call. */
 void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *output, dgm_log *log,
                      uint64_t first_seq);
+
+/* A stored turn that its protocol streams again, as for the client that began it. */
+typedef struct dgm_turn_replay {
+    const dgm_front_request *q; /* its owner is that of the task */
+    const dgm_turn_agent *agent;
+    dgm_log *log; /* a reference of the caller's: until the function returns */
+    dgm_str task_id, context_id;
+    dgm_task_turn turn; /* its texts are in the exchange's arena, like the two above */
+    const dgm_turn_tap *tap;
+} dgm_turn_replay;
 
 /* What WHOLE would be by now, at once and without an exchange: with params.so_far the codec knows that it may not have
  * ended. In the arena; absent: there is nothing yet, or too much. */

@@ -182,6 +182,20 @@ static void turn_stream_record(struct turn_stream *g, const dgm_record *r)
         turn_set_state(g, TURN_ENDED);
 }
 
+/* ---- taps -------------------------------------------------------------------------------------------------------- */
+
+/* What was put behind `from` belongs to this record. NULL: to the end of the stream. */
+static void turn_tap_frames(struct turn_stream *g, const dgm_record *r, size_t from)
+{
+    dgm_buf *out = &g->scratch->out;
+    if (!g->t.tap)
+        return;
+    dgm_arena_reset(g->scratch->arena);
+    dgm_str frames = dgm_arena_dup(g->scratch->arena, (dgm_str){out->p + from, out->n - from});
+    out->n = from;
+    g->t.tap->on_frames(g->t.tap->arg, r, frames, out);
+}
+
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
 /* Releases everything that the stream owns, except `whole`: before the exchange ends, or another function responds. */
@@ -195,6 +209,8 @@ static void turn_close(struct turn_stream *g)
         dgm_timer_close(g->timer, free, g->timer);
     if (g->t.on_release)
         g->t.on_release(g->t.arg);
+    if (g->t.tap)
+        g->t.tap->on_close(g->t.tap->arg);
     if (g->t.hold)
         dgm_turn_release_hold(g->t.hold);
 }
@@ -253,6 +269,31 @@ static void turn_go_live(struct turn_stream *g)
     close_frame(g);
 }
 
+static void turn_write(struct turn_stream *g)
+{
+    dgm_buf *out = &g->scratch->out;
+    if (out->n && g->t.hold)
+        dgm_turns_write_held(g->x, out, dgm_take(g->t.hold));
+    else if (out->n)
+        dgm_http_write(g->x, dgm_buf_str(out));
+    dgm_buf_clear(out);
+}
+
+/* The log is over here, and the task is not: it goes on at another server, or the store has failed. The client must not see an
+ * end; it comes back, and reads on. */
+static void turn_cut(struct turn_stream *g)
+{
+    if (g->t.as == DGM_OUTPUT_WHOLE) {
+        fail_whole(g, DGM_UNAVAILABLE,
+                   "the server cannot follow the task any more, and it has not ended: read it "
+                   "later, or send the message again");
+        return;
+    }
+    turn_write(g);
+    turn_close(g);
+    dgm_http_cut(g->x); /* g goes with it */
+}
+
 static void deliver(void *arg)
 {
     struct turn_stream *g = arg;
@@ -262,11 +303,18 @@ static void deliver(void *arg)
     dgm_buf *out = &g->scratch->out;
     while ((has_room = dgm_http_backlog(g->x) + out->n < BACKLOG_BYTES) && g->state < TURN_CUT &&
            (r = dgm_log_reader_next(g->reader))) {
+        size_t from = out->n;
         turn_stream_record(g, r);
         close_frame(g);
+        turn_tap_frames(g, r, from);
     }
     if (has_room && g->state == TURN_REPLAYING)
         turn_go_live(g);
+    size_t end = out->n;
+    if (g->state < TURN_CUT && dgm_log_reader_is_cut(g->reader)) {
+        turn_cut(g);
+        return;
+    }
     if (g->state < TURN_CUT && dgm_log_reader_is_over(g->reader)) {
         turn_set_state(g, TURN_CUT);
         if (g->stream)
@@ -286,12 +334,10 @@ static void deliver(void *arg)
             dgm_sse_put_json(out, (dgm_str){0}, dgm_str_from(g->t.codec->stream_end));
             dgm_buf_add_char(out, '\n');
         }
+        turn_tap_frames(g, NULL, end);
     }
-    if (out->n && g->t.hold)
-        dgm_turns_write_held(g->x, out, dgm_take(g->t.hold));
-    else if (out->n)
-        dgm_http_write(g->x, dgm_buf_str(out));
-    dgm_buf_clear(out);
+    has_ended = has_ended || (has_room && g->t.tap && !g->t.tap->follows);
+    turn_write(g);
     if (has_ended) {
         turn_close(g);
         dgm_http_end(g->x); /* g goes with it */
@@ -342,7 +388,8 @@ void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *t, dgm_log *lo
         headers[1] = (dgm_http_header){DGM_STR("X-Accel-Buffering"), DGM_STR("no")};
         for (size_t i = 0; i < t->n_headers; i++)
             headers[2 + i] = t->headers[i];
-        dgm_str type = t->content_type.n           ? t->content_type
+        dgm_str type = t->tap                      ? t->tap->content_type
+                       : t->content_type.n         ? t->content_type
                        : t->as == DGM_OUTPUT_LINES ? DGM_STR("application/x-ndjson")
                        : t->as == DGM_OUTPUT_BYTES ? DGM_STR("application/octet-stream")
                                                    : DGM_STR("text/event-stream");
@@ -351,7 +398,7 @@ void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *t, dgm_log *lo
         static const dgm_http_watcher streams = {.on_room = deliver, .on_gone = on_left};
         static const dgm_http_watcher streams_sse = {
             .on_room = deliver, .on_gone = on_left, .ping = {": ping\n\n", 8}};
-        dgm_http_watch(x, t->as == DGM_OUTPUT_SSE ? &streams_sse : &streams, g);
+        dgm_http_watch(x, t->as == DGM_OUTPUT_SSE && !t->tap ? &streams_sse : &streams, g);
     }
     deliver(g);
     if (g->state < TURN_CUT) /* it may take long */

@@ -11,7 +11,7 @@
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 
-static void give_task(dgm_job *job, const struct task *t)
+void dgm_memory_give_task(dgm_job *job, const struct task *t)
 {
     if (!t)
         return;
@@ -20,7 +20,7 @@ static void give_task(dgm_job *job, const struct task *t)
     dgm_task_row_keep(job->arena, job->got.row);
 }
 
-static struct task *memory_find_task(const struct memory_store *s, const dgm_job *job)
+struct task *dgm_memory_task_of(const struct memory_store *s, const dgm_job *job)
 {
     dgm_owner owner = job->task.owner;
     dgm_str id = job->task.task_id;
@@ -29,19 +29,19 @@ static struct task *memory_find_task(const struct memory_store *s, const dgm_job
 
 static void get_task(struct memory_store *s, dgm_job *job)
 {
-    give_task(job, memory_find_task(s, job));
+    dgm_memory_give_task(job, dgm_memory_task_of(s, job));
 }
 
 static void memory_find_call(struct memory_store *s, dgm_job *job)
 {
     const struct asked *a =
         dgm_memory_find_call(s, job->find.owner, job->find.agent, job->find.call_id);
-    give_task(job, a ? a->task : NULL);
+    dgm_memory_give_task(job, a ? a->task : NULL);
 }
 
 static void get_records(struct memory_store *s, dgm_job *job)
 {
-    const struct task *t = memory_find_task(s, job);
+    const struct task *t = dgm_memory_task_of(s, job);
     uint64_t from = !t || job->task.seq > t->first ? job->task.seq : t->first;
     if (!t || from - t->first >= t->n_records)
         return;
@@ -56,7 +56,7 @@ static void get_records(struct memory_store *s, dgm_job *job)
 
 static void get_turns(struct memory_store *s, dgm_job *job)
 {
-    const struct task *t = memory_find_task(s, job);
+    const struct task *t = dgm_memory_task_of(s, job);
     size_t n = 0;
     for (const struct turn *turn = t ? t->turns : NULL; turn; turn = turn->next)
         n++;
@@ -120,7 +120,7 @@ static bool is_unknown(dgm_store *base, dgm_owner owner, dgm_str agent, dgm_str 
 
 /* ---- the driver ------------------------------------------------------------------------------------ */
 
-static void submit(dgm_store *base, dgm_job *job)
+void dgm_memory_work(struct memory_store *s, dgm_job *job)
 {
     static void (*const work[])(struct memory_store *, dgm_job *) = {
         [DGM_JOB_APPEND] = dgm_memory_append,
@@ -139,29 +139,49 @@ static void submit(dgm_store *base, dgm_job *job)
         [DGM_JOB_CHANGE] = dgm_memory_change_checkpoints,
         [DGM_JOB_PUT_NOTE] = dgm_memory_put_note,
     };
-    struct memory_store *s = (struct memory_store *)base;
-    dgm_job *pair = job->pair;
-    pthread_mutex_lock(&s->lock);
     work[job->kind](s, job);
     if (!dgm_job_is_write(job))
         s->stats.reads++;
+}
+
+static void submit(dgm_store *base, dgm_job *job)
+{
+    struct memory_store *s = (struct memory_store *)base;
+    dgm_job *pair = job->pair;
+    pthread_mutex_lock(&s->lock);
+    dgm_memory_work(s, job);
     pthread_mutex_unlock(&s->lock);
     dgm_loop_post(job->loop, dgm_job_on_answers, job);
     if (pair)
         submit(base, pair);
 }
 
-static dgm_code open_memory(const char *rest, dgm_store **ret_store, dgm_err *err)
+void dgm_memory_init(struct memory_store *s)
 {
+    s->last_ended = &s->first_ended;
+    s->last_note = &s->first_note;
+    s->last_thread = &s->first_thread;
+    pthread_mutex_init(&s->lock, NULL);
+}
+
+void dgm_memory_done(struct memory_store *s)
+{
+    dgm_memory_delete_all(s);
+    pthread_mutex_destroy(&s->lock);
+    EVP_MD_CTX_free(s->sha256);
+    dgm_refused_done(&s->refused);
+}
+
+static dgm_code open_memory(const char *rest, const dgm_store_options *options,
+                            dgm_store **ret_store, dgm_err *err)
+{
+    (void)options;
     if (*rest)
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "the store memory: has no path, got \"%.200s\"",
                         rest);
     struct memory_store *s = dgm_xcalloc(1, sizeof *s);
     s->base.driver = &dgm_store_memory;
-    s->last_ended = &s->first_ended;
-    s->last_note = &s->first_note;
-    s->last_thread = &s->first_thread;
-    pthread_mutex_init(&s->lock, NULL);
+    dgm_memory_init(s);
     *ret_store = &s->base;
     return DGM_OK;
 }
@@ -169,9 +189,7 @@ static dgm_code open_memory(const char *rest, dgm_store **ret_store, dgm_err *er
 static void close_memory(dgm_store *base)
 {
     struct memory_store *s = (struct memory_store *)base;
-    dgm_memory_delete_all(s);
-    pthread_mutex_destroy(&s->lock);
-    EVP_MD_CTX_free(s->sha256);
+    dgm_memory_done(s);
     free(s);
 }
 

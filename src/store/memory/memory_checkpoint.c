@@ -406,7 +406,9 @@ void dgm_memory_change_checkpoints(struct memory_store *s, dgm_job *job)
         [DGM_CHECKPOINT_COPY] = change_copy,
         [DGM_CHECKPOINT_KEEP_LATEST] = change_keep_latest,
     };
-    changes[job->change.change.kind](s, job);
+    job->code = dgm_memory_check_fence(s, &job->change.change.fence, &job->err);
+    if (!job->code)
+        changes[job->change.change.kind](s, job);
     s->stats.commits++;
 }
 

@@ -8,6 +8,7 @@
  *   memory_list.c  pages of tasks
  *   memory_note.c  notes
  *   memory_checkpoint.c  checkpoints of graphs
+ *   memory_share.c  several stores on one memory, as servers on one database: for tests
  *
  * Everything that is kept is one block, its texts behind it, one after the other: most tasks have little,
  * and there are many. Seqs fit into 32 bits (dgm_append_check).
@@ -16,6 +17,7 @@
 
 #include "base/table.h"
 #include "store/store_int.h"
+#include "store/store_refused.h"
 
 #include <pthread.h>
 
@@ -45,6 +47,7 @@ struct task {
     uint32_t folded_n, n_records, cap_records;
     uint32_t tenant_n, principal_n, id_n, context_id_n, agent_n;
     dgm_task_state state;
+    uint32_t replica, fence; /* its lease, if the store is shared */
     char texts[];
 };
 
@@ -103,8 +106,16 @@ struct memory_store {
     size_t bytes, note_bytes;     /* of records, folded Tasks and calls; of notes */
     uint64_t order;               /* of the newest caller's id or call */
     struct evp_md_ctx_st *sha256; /* for dgm_content_digest */
+    uint32_t replica;             /* that calls now, if the store is shared; 0: it is not */
+    dgm_refused refused;          /* if the store is shared */
     dgm_store_stats stats;
 };
+
+static inline bool memory_has_lease(const struct memory_store *s, const struct task *t,
+                                    uint64_t fence)
+{
+    return t->replica == s->replica && t->fence == fence;
+}
 
 static inline dgm_owner task_owner(const struct task *t)
 {
@@ -133,6 +144,7 @@ static inline struct task *task_in_context(const dgm_table_node *node)
     return (struct task *)(void *)((char *)node - offsetof(struct task, in_context));
 }
 
+/* Its lease is that of a store that is not shared. */
 static inline dgm_task_row task_row(const struct task *t)
 {
     return (dgm_task_row){.owner = task_owner(t),
@@ -214,6 +226,18 @@ void dgm_memory_put_note(struct memory_store *s, dgm_job *job);
 void dgm_memory_get_note(struct memory_store *s, dgm_job *job);
 void dgm_memory_read_checkpoints(struct memory_store *s, dgm_job *job);
 void dgm_memory_change_checkpoints(struct memory_store *s, dgm_job *job);
+
+/* ---- memory.c, for memory_share.c --------------------------------------------------------------------------- */
+
+void dgm_memory_init(struct memory_store *s);
+void dgm_memory_done(struct memory_store *s);
+void dgm_memory_work(struct memory_store *s,
+                     dgm_job *job); /* with the lock; not those of shared stores */
+struct task *dgm_memory_task_of(const struct memory_store *s, const dgm_job *job);
+void dgm_memory_give_task(dgm_job *job, const struct task *t); /* NULL: none */
+
+/* May a write with this fence be made? */
+dgm_code dgm_memory_check_fence(const struct memory_store *s, const dgm_fence *f, dgm_err *err);
 
 /* ---- memory_keep.c, memory_drop.c ------------------------------------------------------------------------- */
 

@@ -187,20 +187,74 @@ static void keep_records(struct task *t, dgm_record **records, size_t n)
         t->records[t->n_records++] = dgm_record_ref(records[i]);
 }
 
+/* Its row with this key is of another task and of the same content: another server was first. */
+static bool keep_is_taken(struct memory_store *s, const dgm_append *b, dgm_str context_id)
+{
+    unsigned char mine[DGM_DIGEST_BYTES], other[DGM_DIGEST_BYTES];
+    dgm_owner owner = b->row.owner;
+    dgm_str agent = b->row.agent, id = b->taken->message_id;
+    uint64_t hash = dgm_memory_message_hash(owner, agent, context_id, id);
+    const struct taken *d = dgm_memory_find_message(s, hash, owner, agent, context_id, id);
+    int64_t expires_ms = d ? d->keys[taken_by(context_id)].expires_ms : 0;
+    if (!d || (expires_ms && expires_ms <= dgm_loop_unix_ms()) ||
+        dgm_str_eq(task_id(d->task), b->row.id))
+        return false;
+    dgm_content_digest(&s->sha256, b->taken->content, mine);
+    dgm_content_digest(&s->sha256, (dgm_str){d->texts + d->message_id_n, d->content_n}, other);
+    return memcmp(mine, other, sizeof mine) == 0;
+}
+
+static bool keep_is_duplicate(struct memory_store *s, const dgm_append *b)
+{
+    dgm_str context_id = b->row.context_id;
+    if (!b->taken)
+        return false;
+    return (context_id.n && keep_is_taken(s, b, context_id)) ||
+           ((b->taken->nameless_until_ms || !context_id.n) && keep_is_taken(s, b, (dgm_str){0}));
+}
+
+dgm_code dgm_memory_check_fence(const struct memory_store *s, const dgm_fence *f, dgm_err *err)
+{
+    if (!s->replica || !f->task_id.n)
+        return DGM_OK;
+    uint64_t hash = dgm_memory_task_hash(f->owner, f->task_id);
+    const struct task *t = dgm_memory_find_task(s, hash, f->owner, f->task_id);
+    bool is_ours = t ? memory_has_lease(s, t, f->fence)
+                     : f->is_new && !dgm_refused_has(&s->refused, f->owner, f->task_id);
+    return is_ours ? DGM_OK : dgm_append_lost(f->task_id, err);
+}
+
+static dgm_code keep_check_append(struct memory_store *s, const dgm_append *b, const struct task *t,
+                                  dgm_err *err)
+{
+    uint64_t last = t ? t->last_seq : 0;
+    dgm_code code = dgm_append_check(b, err);
+    if (code)
+        return code;
+    if (s->replica && t && !memory_has_lease(s, t, b->fence))
+        return dgm_append_lost(b->row.id, err);
+    if (last + 1 != dgm_append_first(b))
+        return dgm_append_misfit(b, t ? &last : NULL, err);
+    if (s->replica && keep_is_duplicate(s, b))
+        return dgm_append_duplicate(b, err);
+    return DGM_OK;
+}
+
 void dgm_memory_append(struct memory_store *s, dgm_job *job)
 {
     const dgm_append *b = &job->append.batch;
-    uint64_t first = dgm_append_first(b), hash = dgm_memory_task_hash(b->row.owner, b->row.id);
+    uint64_t hash = dgm_memory_task_hash(b->row.owner, b->row.id);
     struct task *t = dgm_memory_find_task(s, hash, b->row.owner, b->row.id);
-    uint64_t last = t ? t->last_seq : 0;
-    if ((job->code = dgm_append_check(b, &job->err)))
-        return;
-    if (last + 1 != first) {
-        job->code = dgm_append_misfit(b, t ? &last : NULL, &job->err);
+    if ((job->code = keep_check_append(s, b, t, &job->err))) {
+        if (s->replica && dgm_append_first(b) == 1)
+            dgm_refused_add(&s->refused, b->row.owner, b->row.id);
         return;
     }
-    if (!t)
+    if (!t) {
         t = make_task(s, &b->row, hash);
+        t->fence = s->replica > 0;
+    }
+    t->replica = b->releases ? 0 : s->replica;
     t->state = b->row.state;
     t->status_ms = b->row.status_ms;
     t->last_seq = (uint32_t)b->row.last_seq;

@@ -76,6 +76,8 @@ static void memory_note_add(struct memory_store *s, const dgm_note *from)
 
 void dgm_memory_put_note(struct memory_store *s, dgm_job *job)
 {
+    if ((job->code = dgm_memory_check_fence(s, &job->note.fence, &job->err)))
+        return;
     struct note *old = memory_note_find(s, &job->note);
     if (old)
         drop(s, old);

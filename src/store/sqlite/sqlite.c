@@ -521,8 +521,10 @@ static dgm_code sqlite_start(struct sqlite_store *s, dgm_err *err)
     return DGM_OK;
 }
 
-static dgm_code open_sqlite(const char *rest, dgm_store **ret_store, dgm_err *err)
+static dgm_code open_sqlite(const char *rest, const dgm_store_options *options,
+                            dgm_store **ret_store, dgm_err *err)
 {
+    (void)options;
     const char *path = *rest ? rest : "dragoman.db";
     struct sqlite_store *s = dgm_xcalloc(1, sizeof *s);
     pthread_condattr_t monotonic;

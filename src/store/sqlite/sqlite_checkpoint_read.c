@@ -124,14 +124,6 @@ static void read_row(dgm_conn *c, dgm_job *job, sqlite3_stmt *st)
 
 /* ---- pages ------------------------------------------------------------------------------------------- */
 
-static dgm_str just_behind(dgm_arena *a, dgm_str id) /* the next text in the order */
-{
-    char *p = dgm_arena_alloc(a, id.n + 1);
-    if (id.n)
-        memcpy(p, id.p, id.n);
-    return (dgm_str){p, id.n + 1};
-}
-
 static dgm_str first_of(dgm_str a, dgm_str b)
 {
     return dgm_str_order(a, b) < 0 ? a : b;
@@ -153,11 +145,11 @@ static sqlite3_stmt *page_statement(dgm_conn *c, dgm_job *job)
         return NULL;
     }
     if (q->id.n)
-        until = just_behind(job->arena, q->id);
+        until = dgm_str_just_behind(job->arena, q->id);
     if (q->before.n)
         until = first_of(until, q->before);
     if (q->after.id.n) /* in one namespace of a thread an id is there once */
-        until = first_of(until, in_ns ? q->after.id : just_behind(job->arena, q->after.id));
+        until = first_of(until, in_ns ? q->after.id : dgm_str_just_behind(job->arena, q->after.id));
     dgm_bind_str(st, 1, job->checkpoints.agent);
     dgm_bind_str(st, 2, q->thread);
     dgm_bind_str(st, 3, q->ns);

@@ -10,15 +10,16 @@
  *   sqlite_read.c    every read, but of notes
  *   sqlite_note.c    notes: writing, reading
  *   sqlite_checkpoint.c, sqlite_checkpoint_delete.c, sqlite_checkpoint_read.c   checkpoints of graphs
- *   sqlite_known.c   which message ids may have been taken, without a read
- *   sqlite_frame.c   records as the bytes of a log row
+ *   sqlite_copy.c    as source and target of `dragoman db copy`
  *   admin.c          what `dragoman db` does, without a store
  */
 #pragma once
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "store/store_frame.h"
 #include "store/store_int.h"
+#include "store/store_known.h"
 
 #include <sqlite3.h>
 #include <sys/types.h>
@@ -304,43 +305,6 @@ static inline int64_t dgm_key(int64_t task, uint64_t low)
 {
     return (int64_t)((uint64_t)task << 32 | low);
 }
-
-/* Message ids are taken within a scope: the task's own, with its context, or for those that name no
- * context the one with an empty one. A number instead of four texts, kept in the database: never change
- * how it is made. Whoever finds a row by it compares the texts. */
-uint64_t dgm_scope(dgm_owner owner, dgm_str agent, dgm_str context_id);
-
-/* ---- log rows -------------------------------------------------------------------------------------- */
-
-/* A row takes records until it has this size; one record may be larger. */
-#define DGM_LOG_ROW_BYTES ((size_t)1 << 20)
-
-void dgm_frame_add(dgm_buf *row, const dgm_record *r); /* to an empty one: begins it */
-void dgm_frame_end(dgm_buf *row);                      /* not of an empty one */
-
-typedef struct dgm_frame {
-    const unsigned char *at, *end;
-    dgm_record_head head; /* of the record that dgm_frame_next gave */
-    dgm_str bytes;
-} dgm_frame;
-/* False: not written by dgm_frame_end, or damaged since. */
-bool dgm_frame_open(dgm_str row, uint64_t first_seq, dgm_frame *ret_frame);
-bool dgm_frame_next(dgm_frame *f); /* false: no more; at != end then: damaged */
-
-/* ---- known message ids ----------------------------------------------------------------------------- */
-
-/*
- * Keys that were taken, as bits: what is not in it was never taken. From any thread. Ids that were
- * forgotten stay in it, which costs a read when one of them comes again.
- */
-typedef struct dgm_known dgm_known;
-
-dgm_known *dgm_known_new(void);
-void dgm_known_free(dgm_known *k); /* NULL is fine */
-void dgm_known_add(dgm_known *k, dgm_str message_id, uint64_t scope);
-/* All of the database was added: from here on it can say no. */
-void dgm_known_is_complete(dgm_known *k);
-bool dgm_known_may_have(const dgm_known *k, dgm_str message_id, uint64_t scope);
 
 /* ---- work ------------------------------------------------------------------------------------------ */
 

@@ -451,6 +451,10 @@ void dgm_conn_read(dgm_conn *c, dgm_job *job)
     case DGM_JOB_APPEND:
     case DGM_JOB_CHANGE:
     case DGM_JOB_PUT_NOTE:
-    case DGM_JOB_TRIM: assert(!"a write on a reader"); break;
+    case DGM_JOB_TRIM:
+    case DGM_JOB_ACQUIRE:
+    case DGM_JOB_RELEASE:
+    case DGM_JOB_COMMAND:
+    case DGM_JOB_ANSWER: assert(!"not a read of this driver"); break;
     }
 }

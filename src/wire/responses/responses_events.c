@@ -139,17 +139,16 @@ static bool has_other_text(const struct responses_encoder *e, const struct respo
 }
 
 /* The text starts again, and its deltas follow: its item ends without it, as incomplete, and another one has the deltas. */
-static void restart_text(struct responses_encoder *e, size_t piece, dgm_str text)
+static void restart_text(struct responses_encoder *e, size_t piece, dgm_str id, dgm_str text)
 {
     struct responses_item *it = &e->items[e->pieces[piece].item];
     bool follows = it->follows || has_other_text(e, it, piece);
     dgm_buf_clear(&e->pieces[piece].text);
     dgm_responses_close_message(e, it, "incomplete");
     e->message = NONE;
-    dgm_str id = e->pieces[piece].id;
     /* without this id: an item whose id starts with that of another one continues its text */
     size_t again = dgm_responses_new_piece(e, (dgm_str){0});
-    dgm_map_put(&e->texts, id, again);
+    dgm_map_put(&e->texts, dgm_arena_dup(e->arena, id), again);
     e->current = again;
     attach(e, again);
     e->items[e->message].follows = follows;
@@ -177,7 +176,7 @@ static void responses_events_correct(struct responses_encoder *e, const dgm_cano
             attach(e, *known);
             dgm_responses_say(e, *known, m->content.text);
         } else if (event->snapshot.restarts && m->content.text.n && can_restart(e, *known)) {
-            restart_text(e, *known, m->content.text);
+            restart_text(e, *known, m->id, m->content.text);
         } else {
             replace(e, *known, m->content.text);
         }

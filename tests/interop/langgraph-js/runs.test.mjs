@@ -433,6 +433,103 @@ test('kill -9 while interrupted: the next worker resumes', async (t) => {
     assert.equal(traceOf(env), 'before ask');
 });
 
+/** A worker that is killed at its n-th checkpoint/put, before that one is stored. */
+async function killedAtPut(n, names, store, env = {}) {
+    let count = 0;
+    const worker = await start(names, { env, store, onRequest: async (method) => {
+        if (method !== 'checkpoint/put' || ++count < n) return;
+        await worker.kill();
+        throw new Error('the worker is lost');
+    } });
+    return worker;
+}
+
+test('kill -9 before the input is stored: the thread does not exist, and the same run is sent again', async (t) => {
+    const store = new Store(), first = await killedAtPut(1, ['chat'], store), input = message('hi', 'm-hi');
+    await assert.rejects(first.run({ agent: 'chat', thread: 't1', durability: 'sync', ...input }));
+    const second = await start(['chat'], { store });
+    t.after(() => second.kill());
+    assert.equal((await second.request('state', { agent: 'chat', thread: 't1' })).exists, false);
+    const result = await second.run({ agent: 'chat', thread: 't1', durability: 'sync', ...input });
+    assert.deepEqual([result.status, texts(result)], ['completed', ['Hello there']]);
+    assert.deepEqual((await second.request('state', { agent: 'chat', thread: 't1' })).messageIds[0], 'm-hi');
+});
+
+test('kill -9 between the input and the first node: the thread is not finished, and the next worker continues with the inbox', async (t) => {
+    const store = new Store(), first = await killedAtPut(2, ['inbox'], store), { input } = message('hi', 'm-hi');
+    await assert.rejects(first.run({ agent: 'inbox', thread: 't1', durability: 'sync', input: { ...input, a2a_inbox: { message: { messageId: 'm-hi' } } } }));
+    const second = await start(['inbox'], { store });
+    t.after(() => second.kill());
+    const state = await second.request('state', { agent: 'inbox', thread: 't1' });
+    assert.deepEqual([state.exists, state.next, state.messageIds], [true, ['__start__'], ['m-hi']]);
+    const result = await second.run({ agent: 'inbox', thread: 't1', input: null });
+    assert.deepEqual(JSON.parse(texts(result).pop()).box, { message: { messageId: 'm-hi' } });
+    assert.deepEqual((await second.request('state', { agent: 'inbox', thread: 't1' })).next, []);
+});
+
+test('kill -9 between the end of a node and the checkpoint of its step: the thread is not finished, and the node is not repeated', async (t) => {
+    for (const [agent, put, next, answer, trace] of [['slow', 3, ['s1'], 'from s1', 's1 s2 s3'], ['slow', 4, ['s2'], 'from s1', 's1 s2 s3'], ['slow', 5, ['s3'], 'from s1', 's1 s2 s3'],
+        ['parallel', 3, ['a', 'b'], 'aaaa', '']]) {
+        const env = files(), store = new Store(), first = await killedAtPut(put, [agent], store, env);
+        writeFileSync(env.GATE, '');
+        await assert.rejects(first.run({ agent, thread: 't1', durability: 'sync', ...message('x', 'm-x') }));
+        const second = await start([agent], { env, store });
+        t.after(() => second.kill());
+        const state = await second.request('state', { agent, thread: 't1' });
+        assert.deepEqual([state.next.sort(), state.messageIds[0]], [next, 'm-x'], agent);
+        const result = await second.run({ agent, thread: 't1', input: null });
+        assert.deepEqual([result.status, result.next, texts(result).includes(answer)], ['completed', [], true], agent);
+        assert.equal(traceOf(env), trace, 'no node ran again');
+    }
+});
+
+test('kill -9 in the middle of a resumed node: the interrupt is still pending, and the same resume finishes it', async (t) => {
+    const env = files(), store = new Store(), first = await start(['askSlow'], { env, store });
+    const { interrupts } = await first.run({ agent: 'askSlow', thread: 't1', durability: 'sync', ...message('x') });
+    const answer = message('Bo', 'm-bo');
+    answer.input.a2a_inbox = { message: { messageId: 'm-bo' } };
+    const resume = { agent: 'askSlow', thread: 't1', durability: 'sync', ...answer, resume: { [interrupts[0].id]: 'Bo' } };
+    const r = first.run(resume);
+    await first.until(() => first.eventsOf(r.id, 'custom').length === 1);
+    await first.kill();
+    await assert.rejects(r);
+    writeFileSync(env.GATE, '');
+    const second = await start(['askSlow'], { env, store });
+    t.after(() => second.kill());
+    assert.deepEqual((await second.request('state', { agent: 'askSlow', thread: 't1' })).interrupts, interrupts);
+    assert.deepEqual(texts(await second.run(resume)).pop(), 'Hello Bo, m-bo');
+    assert.equal(traceOf(env), 'before answered answered');
+    const { values } = await second.request('state', { agent: 'askSlow', thread: 't1', values: true });
+    assert.deepEqual(values.messages.map((m) => m.content), ['x', 'Bo', 'Hello Bo, m-bo'], 'the answer is in the state once');
+});
+
+test('kill -9 in the middle of a stream: the next worker streams from the start of the node', async (t) => {
+    const env = files(), store = new Store(), first = await start(['streamSlow'], { env, store });
+    const r = first.run({ agent: 'streamSlow', thread: 't1', durability: 'sync', ...message('x') });
+    await first.until(() => textOf(first.eventsOf(r.id)) === 'hal', 'the first chunks');
+    await first.kill();
+    await assert.rejects(r);
+    writeFileSync(env.GATE, '');
+    const second = await start(['streamSlow'], { env, store });
+    t.after(() => second.kill());
+    assert.deepEqual((await second.request('state', { agent: 'streamSlow', thread: 't1' })).next, ['stream']);
+    const again = second.run({ agent: 'streamSlow', thread: 't1', input: null, attempt: 2 }), result = await again;
+    assert.deepEqual([textOf(second.eventsOf(again.id)), texts(result)], ['half and whole', ['half and whole']]);
+    assert.equal(traceOf(env), 'before stream stream');
+});
+
+test('kill -9 after the end: the state has the messages, and to continue returns them', async (t) => {
+    const store = new Store(), first = await start(['chat'], { store });
+    await first.run({ agent: 'chat', thread: 't1', ...message('hi') });
+    await first.kill();
+    const second = await start(['chat'], { store });
+    t.after(() => second.kill());
+    const state = await second.request('state', { agent: 'chat', thread: 't1', values: true });
+    assert.deepEqual([state.next, state.values.messages.map((m) => m.content)], [[], ['hi', 'Hello there']]);
+    const result = await second.run({ agent: 'chat', thread: 't1', input: null });
+    assert.deepEqual([result.status, texts(result).pop()], ['completed', 'Hello there']);
+});
+
 test('the end of the connection ends the worker, also while a node works', async () => {
     const other = await start(['slow'], { env: files() });
     const r = other.run({ agent: 'slow', thread: 't1', ...message('x') });

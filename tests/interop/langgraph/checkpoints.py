@@ -85,10 +85,10 @@ class Values(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(store.calls, [])
 
     async def test_failure(self):
-        """an upload that fails closes its blobs; a store that fails once is asked again"""
+        """an upload that fails closes its blobs; a store that fails once is asked again, unless the request has consumed blobs"""
         store = Store()
         saver = ServerSaver(Connection(store, max_line=64 << 10))
-        original, failures = store.checkpoint_put, [Refused(-32603, "disk full"), Refused(-32602, "no such thread")]
+        original, failures = store.checkpoint_put, [Refused(-32602, "no such thread")]
 
         def put(**params):
             if failures:
@@ -98,6 +98,10 @@ class Values(unittest.IsolatedAsyncioTestCase):
         with self.assertRaisesRegex(CheckpointError, "checkpoint/put: no such thread"):
             await saver.aput(config("t"), checkpoint(big="x" * 100000), {}, {"big": 1})
         self.assertEqual(store.uploads, {})
+        failures[:] = [Refused(-32603, "disk full")]
+        with self.assertRaisesRegex(CheckpointError, "checkpoint/put: disk full"):  # its blobs are consumed: it cannot be repeated
+            await saver.aput(config("t"), checkpoint(big="x" * 100000), {}, {"big": 1})
+        self.assertEqual((store.uploads, failures), ({}, []))
         failures[:] = [Refused(-32603, "disk full")]
         await saver.aput(config("t"), checkpoint(small="x"), {}, {"small": 1})
         self.assertEqual(len(store.rows), 1)
@@ -128,6 +132,20 @@ class Values(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(found, made[::-1])
         self.assertEqual([s.metadata["step"] async for s in saver.alist(None, filter={"step": 3})], [3])
         self.assertEqual([s.metadata["step"] async for s in saver.alist({"configurable": {"thread_id": "t"}}, limit=3)], [6, 5, 4])
+
+    async def test_list_part(self):
+        """a list that is not read to its end leaves no blobs open"""
+        store = Store(inline=1)
+        saver = ServerSaver(Connection(store))
+        for i in range(4):
+            await saver.aput(config("t"), checkpoint(i=i), {"step": i}, {"i": 1})
+        saved = saver.alist(config("t"))
+        self.assertEqual((await saved.__anext__()).metadata["step"], 3)
+        self.assertNotEqual(store.downloads, {})
+        await saved.aclose()
+        self.assertEqual(store.downloads, {})
+        self.assertEqual([s.metadata["step"] async for s in saver.alist(config("t"), limit=1, filter={"step": 1})], [1])
+        self.assertEqual(store.downloads, {})
 
     async def test_prune(self):
         """prune leaves a thread whose DeltaChannel is rebuilt from older checkpoints"""

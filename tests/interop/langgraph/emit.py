@@ -45,6 +45,15 @@ class Emit(unittest.TestCase):
         self.assertEqual(emitted(stream.emit_file, base64="QQ==", mime_type="a/b", name="n", append=True, is_last_chunk=False),
                          [{"type": "artifact", "kind": "file", "name": "n", "mime_type": "a/b", "base64": "QQ==", "append": True, "is_last_chunk": False}])
 
+    def test_file_large(self):
+        """emit_file: a file that is too large for one event is sent in several; above the limit it is a ValueError [R003-31 R003-32]"""
+        whole = "QUJD" * (11 << 18)
+        parts = emitted(stream.emit_file, base64=whole[:76] + "\n" + whole[76:], mime_type="a/b", name="n")
+        self.assertEqual([(len(p["base64"]) % 4, p["append"], p["is_last_chunk"]) for p in parts], [(0, False, False), (0, True, False), (0, True, True)])
+        self.assertEqual("".join(p["base64"] for p in parts), whole)
+        with self.assertRaisesRegex(ValueError, "the limit file_bytes is 20971520"):
+            emitted(stream.emit_file, base64="A" * (28 << 20), mime_type="a/b")
+
     def test_file_wrong(self):
         """emit_file: both or neither of url and base64 is a ValueError, bytes a TypeError; nothing is sent [R003-31]"""
         with self.assertRaisesRegex(ValueError, "exactly one of url and base64, got both"):

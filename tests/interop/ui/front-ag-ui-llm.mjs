@@ -47,7 +47,7 @@ for (const peer of peers) {
     test(`${peer.name}, llm: a message while the model writes reaches it`, async () => {
         const first = await open(peer, where);
         let seen = '';
-        const writes = say(first, `slow 60 ${'word '.repeat(30)}end`, {}, (e) => { seen += e.delta ?? ''; });
+        const writes = say(first, `slow 60 ${'word '.repeat(80)}end`, {}, (e) => { seen += e.delta ?? ''; });
         await until(() => /word/.test(seen), 'the first words');
         const second = await open(peer, { ...where, threadId: first.threadId, initialMessages: structuredClone(first.messages.filter((m) => m.role === 'user')) });
         second.addMessage(user('echo steered'));

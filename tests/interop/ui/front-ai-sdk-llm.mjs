@@ -40,7 +40,7 @@ test('AI SDK, llm: a tool of the page', async () => {
 
 test('AI SDK, llm: a message while the model writes reaches it', async () => {
     const first = open();
-    const writes = first.say(`slow 60 ${'word '.repeat(30)}end`);
+    const writes = first.say(`slow 60 ${'word '.repeat(80)}end`);
     await until(() => /word/.test(textsOf(first.lastMessage ?? { parts: [] }).join('')), 'the first words');
     const second = open({ id: first.id, messages: structuredClone(first.messages.filter((m) => m.role === 'user')) });
     await second.say('echo steered');

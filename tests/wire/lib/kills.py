@@ -38,11 +38,11 @@ def commits(count_in):
 
 # ---- tools that count ------------------------------------------------------------------------------------------------------
 
-# appends a line with its name, its tag and the key of its call
+# appends a line with its name, its tag, the key of its call, and the fence of the server that runs it
 COUNTS = """import json, os, sys, time
 a = json.load(sys.stdin)
 f = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-os.write(f, f"{sys.argv[2]} {a['tag']} {os.environ['DRAGOMAN_CALL_ID']}\\n".encode())
+os.write(f, f"{sys.argv[2]} {a['tag']} {os.environ['DRAGOMAN_CALL_ID']} {os.environ.get('DRAGOMAN_FENCE', '-')}\\n".encode())
 time.sleep(float(sys.argv[3]))
 print("done", a["tag"])
 """
@@ -59,7 +59,7 @@ for line in sys.stdin:
     elif m["method"] == "tools/call":
         tag = m["params"]["arguments"]["tag"]
         f = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.write(f, f"mcp {tag} -\\n".encode())
+        os.write(f, f"mcp {tag} - -\\n".encode())
         os.close(f)
         r = {"content": [{"type": "text", "text": "done " + tag}]}
     else:
@@ -89,7 +89,7 @@ class Runs:
 
     def of(self, tool, tag):
         """The keys of the runs."""
-        return [k for t, g, k in self.lines if (t, g) == (tool, tag)]
+        return [k for t, g, k, _ in self.lines if (t, g) == (tool, tag)]
 
 
 # ---- clients that come back -------------------------------------------------------------------------------------------------

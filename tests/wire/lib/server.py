@@ -4,6 +4,7 @@ DRAGOMAN names the program (build/dragoman). What is needed of it: `serve --list
 --agent T [--profile P] [-c FILE]`, and one line on stdout or stderr with `listening on http://HOST:PORT`.
 """
 import atexit
+import glob
 import json
 import os
 import re
@@ -72,10 +73,56 @@ def agent(type, id=None, settings=None, **more):
     return {"id": id or type, "type": type, **({"settings": settings} if settings else {}), **more}
 
 
+# ---- PostgreSQL: DRAGOMAN_TEST_STORE=postgres runs the same tests on it -----------------------------------
+
+POSTGRES = os.environ.get("DRAGOMAN_TEST_STORE") == "postgres"
+DATABASES = {}  # what a test asked for, and its database
+
+
+def postgres_server():
+    """The connection string of a PostgreSQL: the one that tests/run started for all suites, or one that ends with this process."""
+    given = os.environ.get("DRAGOMAN_TEST_POSTGRES")
+    if not given:
+        given = subprocess.run([os.path.join(ROOT, "tests/postgres/server"), "start", "--until", str(os.getpid())],
+                               check=True, stdout=subprocess.PIPE, text=True, timeout=300).stdout.strip()
+        os.environ["DRAGOMAN_TEST_POSTGRES"] = given
+    return given
+
+
+def needs_sqlite(why):
+    if POSTGRES:
+        raise Skip(why)
+
+
+def on_postgres(store):
+    """A database for each file; `memory:` is a new one every time."""
+    server = postgres_server()
+    if store not in DATABASES or store == "memory:":
+        DATABASES[store] = f"w{os.getpid()}_{len(DATABASES)}_{time.monotonic_ns()}"
+        host = re.search(r"host=(\S+)", server)[1]
+        subprocess.run(["psql", "-q", "-h", host, "-U", "dragoman", "-d", "postgres", "-c", f"CREATE DATABASE {DATABASES[store]}"],
+                       check=True, timeout=120)
+    return f"postgres:{server} dbname={DATABASES[store]}"
+
+
+def stored_bytes(store):
+    """What a store holds, by file, or by table of PostgreSQL: to look for what must not be there."""
+    if not store.startswith("postgres:"):
+        out = {}
+        for path in glob.glob(store.removeprefix("sqlite:") + "*"):
+            with open(path, "rb") as f:
+                out[os.path.basename(path)] = f.read()
+        return out
+    dump = subprocess.run(["pg_dump", "--data-only", "-d", store.removeprefix("postgres:")], check=True, stdout=subprocess.PIPE, timeout=300).stdout
+    return {"pg_dump": b"\n".join(bytes.fromhex(m.decode()) for m in re.findall(rb"\\\\x([0-9a-f]+)", dump))}
+
+
 # ---- the process -------------------------------------------------------------------------------------------
 
 class Server:
     def __init__(self, agent="bench", store="memory:", profile=None, config=None, args=(), env=None, listen="127.0.0.1:0"):
+        if POSTGRES and (store == "memory:" or store.startswith("sqlite:")):
+            store = on_postgres(store)
         self.agent, self.store, self.profile, self.config = agent, store, profile, config
         self.errors = (config or {}).get("a2a", {}).get("error_table") or ("1.0.0" if profile == "tck" else "1.0.1")
         self.args, self.env, self.listen = list(args), env or {}, listen

@@ -72,6 +72,19 @@ def soon(condition, why, seconds=30.0, step=0.02):
         time.sleep(step)
 
 
+class Part:
+    """`2/3`: the tests 2, 5, 8... of a suite, so that a slow suite can be run as several that do not wait for each other."""
+
+    def __init__(self, text):
+        part, n = text.split("/")
+        self.part, self.n = int(part), int(n)
+        if not 1 <= self.part <= self.n:
+            raise ValueError(text)
+
+    def of(self, tests):
+        return tests[self.part - 1::self.n]
+
+
 # ---- running -----------------------------------------------------------------------------------------
 
 def run_one(test):

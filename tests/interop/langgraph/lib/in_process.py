@@ -1,6 +1,7 @@
 """A worker without a process: its agents in this one, its connection answered by the stand-in of the store."""
 import asyncio
 import contextlib
+import json
 import os
 import sys
 
@@ -32,6 +33,9 @@ class Connection:
 
     def notify(self, method, params):
         self.sent.append(params)
+
+    def send_line(self, line):
+        self.sent.append(json.loads(line)["params"])
 
     def is_full(self):
         return False

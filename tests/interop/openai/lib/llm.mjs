@@ -7,6 +7,6 @@ const assistant = JSON.parse(readFileSync(new URL('../../llm.json', import.meta.
 export const llm = () => new Server({ agents: [{ ...assistant, default: true }] }).start();
 export const messages = {
     remove: 'call remove {"path": "old.txt"}', ask: 'ask Which colour?', call: 'call weather {"city": "Oslo"}',
-    slow: `slow 60 ${'word '.repeat(30)}end`, steer: 'echo steered',
+    slow: `slow 60 ${'word '.repeat(80)}end`, steer: 'echo steered',
 };
 export const weather = { name: 'weather', description: 'the weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } };

@@ -9,7 +9,7 @@ with open(HERE.parents[1] / 'llm.json', encoding='utf-8') as f:
 
 REMOVE, ASK, CALL = 'call remove {"path": "old.txt"}', 'ask Which colour?', 'call weather {"city": "Oslo"}'
 WEATHER = {'name': 'weather', 'description': 'the weather', 'parameters': {'type': 'object', 'properties': {'city': {'type': 'string'}}}}
-SLOW, STEER = 'slow 60 ' + 'word ' * 30 + 'end', 'echo steered'
+SLOW, STEER = 'slow 60 ' + 'word ' * 80 + 'end', 'echo steered'
 
 
 def llm():

@@ -404,7 +404,7 @@ each('llm: a message while the model writes reaches it, and its answer is in the
     const c = await at(kind, 'assistant');
     const events = [];
     let sent;
-    for await (const event of c.stream(message(`slow 60 ${'word '.repeat(30)}end`))) {
+    for await (const event of c.stream(message(`slow 60 ${'word '.repeat(80)}end`))) {
         events.push(event);
         const { id: taskId, contextId } = events[0].task;
         if (event.artifactUpdate) sent ??= c.send(message('echo steered', { taskId, contextId }));

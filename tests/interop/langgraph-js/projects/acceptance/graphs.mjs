@@ -146,6 +146,42 @@ export const slow = graphOf({
     },
 }).compile();
 
+/** Asks, and stops in the answered node until the file GATE exists. */
+export const askSlow = graphOf({
+    before: async () => {
+        trace('before');
+        return {};
+    },
+    ask: async (state, config) => {
+        const answer = interrupt('Your name?');
+        trace('answered');
+        config.writer({ at: 'ask' });
+        await gate();
+        return { messages: [new AIMessage({ content: `Hello ${answer}, ${state.a2a_inbox.message.messageId}`, id: 'ai-slow' })] };
+    },
+}).compile();
+
+/** Its second node streams some chunks and stops until the file GATE exists. */
+class Halting extends FakeListChatModel {
+    async *_streamResponseChunks(...args) {
+        let n = 0;
+        for await (const chunk of super._streamResponseChunks(...args)) {
+            yield chunk;
+            if (++n === 4) await gate();
+        }
+    }
+}
+export const streamSlow = graphOf({
+    before: async () => {
+        trace('before');
+        return {};
+    },
+    stream: async (state) => {
+        trace('stream');
+        return { messages: [await new Halting({ responses: ['half and whole'] }).invoke(state.messages)] };
+    },
+}).compile();
+
 export const cpu = graphOf({
     node: async (state, config) => {
         config.writer({ at: 'start' });

@@ -73,7 +73,7 @@ async def check(state, config):
     results = report.results
     return {"messages": [AIMessage(content=json.dumps({
         "failures": [f for r in results.values() for f in r.failures or []], "all": [c.value for c in ALL_CAPABILITIES],
-        "passed": [c for c, r in results.items() if r.detected and r.passed], "tests": sum(r.tests_passed for r in results.values())}))]}
+        "passed": [c for c, r in results.items() if r.detected and r.passed], "tests": sum(r.tests_passed for r in results.values()), "skipped": sum(r.tests_skipped for r in results.values())}))]}
 
 
 graph = g.line(check)

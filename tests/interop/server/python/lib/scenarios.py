@@ -412,7 +412,7 @@ def define():
     @each('llm: a message while the model writes reaches it, and its answer is in the stream once')
     async def _(kind):
         c, events, sent = await at(kind, 'assistant'), [], None
-        async for event in c.stream(message('slow 60 ' + 'word ' * 30 + 'end')):
+        async for event in c.stream(message('slow 60 ' + 'word ' * 80 + 'end')):
             events.append(event)
             if 'artifactUpdate' in event and not sent:
                 task = events[0]['task']

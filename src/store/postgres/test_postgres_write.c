@@ -1,0 +1,380 @@
+/*
+ * test_postgres_write.c - writes of several servers on one PostgreSQL: appends whose outcome is unknown, fences of tasks that
+ * were never stored, who follows whom without notifications.
+ */
+#include "postgres_int.h"
+#include "store/test_env.h"
+
+static PGconn *beside(const struct env *e)
+{
+    PGconn *c = PQconnectdb(e->url + strlen("postgres:"));
+    if (PQstatus(c) != CONNECTION_OK)
+        fail_msg("%s", PQerrorMessage(c));
+    return c;
+}
+
+static void wait_until(PGconn *c, const char *sql, long want)
+{
+    for (int i = 0; postgres_ask(c, sql) != want; i++) {
+        if (i >= 120000)
+            fail_msg("%s is not %ld", sql, want);
+        usleep(1000);
+    }
+}
+
+static struct env open_empty(void)
+{
+    static char driver[] = "postgres";
+    void *which = driver;
+    return setup(&which);
+}
+
+/* ---- the answer of a commit is lost ------------------------------------------------------------------------ */
+
+/* An append is stored, its answer does not arrive, and a note of its task comes before it is sent again. */
+struct doubt {
+    struct env *env;
+    PGconn *beside; /* it holds a lock that the append waits for */
+    struct wait wait;
+    struct making making;
+    dgm_code append_code, note_code;
+    dgm_err err;
+};
+
+static pg_loop *first_loop(const struct doubt *d)
+{
+    return ((pg_store *)d->env->store)->loops[0];
+}
+
+static void on_doubtful_append(dgm_code code, const dgm_err *err, void *arg)
+{
+    struct doubt *d = arg;
+    d->append_code = code;
+    if (code)
+        d->err = *err;
+    arrive(&d->wait);
+}
+
+static void on_doubtful_note(dgm_code code, const dgm_err *err, void *arg)
+{
+    struct doubt *d = arg;
+    d->note_code = code;
+    if (code)
+        d->err = *err;
+    arrive(&d->wait);
+}
+
+/* All of this is one turn of the loop: it does not read the answer of the append. */
+static void lose_answer(void *arg)
+{
+    struct doubt *d = arg;
+    pg_pipe *writer = &first_loop(d)->writer;
+    dgm_err why = {0};
+    if (!writer->n || writer->sending || PQflush(writer->conn)) {
+        dgm_loop_post(dgm_loop_current(), lose_answer, d);
+        return;
+    }
+    postgres_ask(d->beside, "COMMIT");
+    wait_until(d->beside, "SELECT count(*) FROM dragoman.tasks WHERE id='t1'", 1);
+    dgm_note note = {.owner = alice,
+                     .kind = DGM_STR("run"),
+                     .name = DGM_STR("n"),
+                     .text = DGM_STR("text"),
+                     .fence = {alice, DGM_STR("t1"), 1}};
+    dgm_store_put_note(d->env->store, &note, on_doubtful_note, d);
+    dgm_fail(&why, DGM_UNAVAILABLE, NULL, "the connection to the database is lost");
+    writer->use->on_lost(first_loop(d), writer, &why);
+}
+
+static void append_then_lose(void *arg)
+{
+    struct doubt *d = arg;
+    dgm_store_append(d->env->store, &d->making.batch, on_doubtful_append, d);
+    dgm_loop_post(dgm_loop_current(), lose_answer, d);
+}
+
+static struct doubt run_doubt(struct env *e, bool releases)
+{
+    struct doubt d = {.env = e, .beside = beside(e), .wait = WAIT_FOR(2)};
+    assert_int_equal(append_deltas(e, alice, "t0", 0, 1, 1), DGM_OK); /* it is connected */
+    make_deltas(&d.making, alice, "t1", 0, 1, 1);
+    d.making.batch.releases = releases;
+    if (releases)
+        d.making.batch.row.state = DGM_STATE_INPUT_REQUIRED;
+    postgres_ask(d.beside, "BEGIN");
+    postgres_ask(d.beside, "LOCK TABLE dragoman.log IN EXCLUSIVE MODE");
+    dgm_loop_post(dgm_loops_at(e->loops, 0), append_then_lose, &d);
+    wait_all(&d.wait);
+    unmake(&d.making);
+    check_ok(d.append_code, d.err);
+    assert_int_equal(count_records(e, alice, "t1"), 1);
+    return d;
+}
+
+static void a_note_beside_an_append_in_doubt_is_stored(void **state)
+{
+    struct env e = open_empty();
+    (void)state;
+    struct doubt d = run_doubt(&e, false);
+    check_ok(d.note_code, d.err);
+    assert_int_equal(postgres_ask(d.beside, "SELECT count(*) FROM dragoman.notes"), 1);
+    PQfinish(d.beside);
+    teardown(&e);
+}
+
+/* The append gave the lease back: a note that comes after it is not stored, and its writer gets to know it. */
+static void a_note_behind_a_release_in_doubt_is_refused(void **state)
+{
+    struct env e = open_empty();
+    (void)state;
+    struct doubt d = run_doubt(&e, true);
+    assert_int_equal(d.note_code, DGM_UNAVAILABLE);
+    assert_true(dgm_store_is_lost(&d.err));
+    assert_int_equal(postgres_ask(d.beside, "SELECT count(*) FROM dragoman.notes"), 0);
+    PQfinish(d.beside);
+    teardown(&e);
+}
+
+/* ---- the socket of a connection ------------------------------------------------------------------------------ */
+
+/* libpq closes its socket when it finds the connection lost: the loop has one of its own until it has stopped to poll it. */
+static void look_at_socket(void *arg)
+{
+    struct doubt *d = arg;
+    const pg_pipe *writer = &first_loop(d)->writer;
+    uv_os_fd_t polled = -1;
+    assert_int_equal(uv_fileno((const uv_handle_t *)writer->poll, &polled), 0);
+    assert_int_not_equal(polled, PQsocket(writer->conn));
+    arrive(&d->wait);
+}
+
+static void a_loop_polls_a_socket_of_its_own(void **state)
+{
+    struct env e = open_empty();
+    struct doubt d = {.env = &e, .wait = WAIT_FOR(1)};
+    (void)state;
+    assert_int_equal(append_deltas(&e, alice, "t0", 0, 1, 1), DGM_OK); /* it is connected */
+    dgm_loop_post(dgm_loops_at(e.loops, 0), look_at_socket, &d);
+    wait_all(&d.wait);
+    teardown(&e);
+}
+
+/* ---- checkpoints of tasks that are not stored --------------------------------------------------------------- */
+
+struct putting {
+    struct call call; /* first */
+    dgm_checkpoint_change change;
+};
+
+static void make_put(struct call *c)
+{
+    dgm_store_change_checkpoints(c->env->store, DGM_STR("demo"), &((struct putting *)c)->change,
+                                 on_done, c);
+}
+
+/* As the first run of a task does it. */
+static dgm_code put_of_new(struct env *e, const char *task, dgm_err *ret_err)
+{
+    struct putting p = {.call = {.make = make_put},
+                        .change = {.kind = DGM_CHECKPOINT_PUT,
+                                   .row = {.thread = DGM_STR("thread"), .id = DGM_STR("1")},
+                                   .fence = {alice, dgm_str_from(task), 1, true}}};
+    run_call(e, &p.call);
+    *ret_err = p.call.err;
+    return p.call.code;
+}
+
+static void put_is_lost(struct env *e, const char *task)
+{
+    dgm_err err = {0};
+    assert_int_equal(put_of_new(e, task, &err), DGM_UNAVAILABLE);
+    assert_true(dgm_store_is_lost(&err));
+}
+
+/* The first append of a task, with the message that it is about. */
+static dgm_code append_message(struct env *e, const char *task, dgm_err *ret_err)
+{
+    struct making m;
+    dgm_turn_row turn = {.turn = 1, .first_seq = 1, .protocol = DGM_STR("a2a")};
+    dgm_taken taken = {.message_id = DGM_STR("m1"), .content = DGM_STR("hello")};
+    make_deltas(&m, alice, task, 0, 1, 1);
+    m.batch.turn = &turn;
+    m.batch.taken = &taken;
+    dgm_code code = append(e, &m.batch, ret_err);
+    unmake(&m);
+    return code;
+}
+
+static void check_refused_task(struct env *e)
+{
+    dgm_err err = {0};
+    check_ok(put_of_new(&e[0], "t1", &err), err); /* it may become a task */
+    check_ok(append_message(&e[1], "t2", &err), err);
+    assert_int_equal(append_message(&e[0], "t1", &err), DGM_UNAVAILABLE);
+    assert_true(dgm_store_is_duplicate(&err));
+    put_is_lost(&e[0], "t1");
+    check_ok(put_of_new(&e[0], "t3", &err), err);
+}
+
+/* Another server has stored the same message: the run of the second task still works for a while, on the same thread. */
+static void a_task_that_was_refused_stores_no_checkpoint(void **state)
+{
+    struct env e[2];
+    (void)state;
+    e[0] = open_empty();
+    e[1] = (struct env){0};
+    env_loops(&e[1], 1);
+    memcpy(e[1].url, e[0].url, sizeof e[1].url);
+    env_open(&e[1]);
+    check_refused_task(e);
+    teardown(&e[1]);
+    teardown(&e[0]);
+}
+
+static void nor_in_memory(void **state)
+{
+    struct env e[2] = {0};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        env_loops(&e[i], 1);
+        snprintf(e[i].url, sizeof e[i].url, "memory-shared:refused");
+        env_open(&e[i]);
+    }
+    check_refused_task(e);
+    teardown(&e[1]);
+    teardown(&e[0]);
+}
+
+/* It was stopped for longer than its lease, and has not noticed it yet. */
+static void a_dead_server_stores_no_checkpoint_of_a_new_task(void **state)
+{
+    struct env e = open_empty();
+    PGconn *c = beside(&e);
+    dgm_err err = {0};
+    (void)state;
+    check_ok(put_of_new(&e, "t1", &err), err);
+    ((pg_store *)e.store)->share.is_paused = true;
+    postgres_ask(c, "UPDATE dragoman.replicas SET dead=true");
+    put_is_lost(&e, "t1");
+    postgres_ask(c, "UPDATE dragoman.replicas SET dead=false");
+    check_ok(put_of_new(&e, "t1", &err), err);
+    PQfinish(c);
+    teardown(&e);
+}
+
+/* ---- who follows, without notifications -------------------------------------------------------------------- */
+
+struct heard {
+    _Atomic size_t commands, grown;
+};
+
+static void heard_rows(void *user, const dgm_task_row *rows, size_t n)
+{
+    (void)user, (void)rows, (void)n;
+}
+
+static void heard_it(void *user)
+{
+    (void)user;
+}
+
+static void heard_grown(void *user, dgm_owner owner, dgm_str task_id)
+{
+    (void)owner, (void)task_id;
+    ((struct heard *)user)->grown++;
+}
+
+static void heard_command(void *user, const dgm_command *command)
+{
+    (void)command;
+    ((struct heard *)user)->commands++;
+}
+
+static struct env open_polling(const struct env *first, struct heard *heard)
+{
+    struct env e = {0};
+    dgm_err err = {0};
+    dgm_store_options options = {.polls = true};
+    dgm_share_handlers handlers = {.on_orphans = heard_rows,
+                                   .on_owned = heard_rows,
+                                   .on_searched = heard_it,
+                                   .on_renewed = heard_it,
+                                   .on_grown = heard_grown,
+                                   .on_command = heard_command,
+                                   .user = heard};
+    env_loops(&e, 1);
+    if (first)
+        memcpy(e.url, first->url, sizeof e.url);
+    else
+        postgres_url(e.url, sizeof e.url);
+    check_ok(dgm_store_open_with(e.url, &options, &e.store, &err), err);
+    dgm_store_share(e.store, dgm_loops_at(e.loops, 0), &handlers);
+    return e;
+}
+
+static void close_polling(struct env *e, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dgm_store_share(e[i].store, NULL, NULL);
+    for (size_t i = 0; i < n; i++)
+        teardown(&e[i]);
+}
+
+static void wait_followed(const struct env *e, const char *id)
+{
+    for (int i = 0; !dgm_store_is_followed(e->store, alice, dgm_str_from(id)); i++) {
+        if (i >= 120000)
+            fail_msg("%s is not followed", id);
+        usleep(1000);
+    }
+}
+
+/* Its owner must not cancel a run that clients of another server read. */
+static void an_owner_that_polls_knows_who_follows(void **state)
+{
+    struct heard heard[2] = {0};
+    struct env e[2];
+    PGconn *c;
+    (void)state;
+    e[0] = open_polling(NULL, &heard[0]);
+    e[1] = open_polling(&e[0], &heard[1]);
+    c = beside(&e[0]);
+    int64_t owner = dgm_store_replica(e[0].store).id;
+    assert_int_equal(append_deltas(&e[0], alice, "t1", 0, 1, 1), DGM_OK);
+    assert_int_equal(append_deltas(&e[0], alice, "t2", 0, 1, 1), DGM_OK);
+    dgm_store_follow(e[1].store, alice, DGM_STR("t1"), owner);
+    wait_followed(&e[0], "t1");
+    assert_false(dgm_store_is_followed(e[0].store, alice, DGM_STR("t2")));
+    assert_false(dgm_store_is_followed(e[0].store, bob, DGM_STR("t1")));
+    for (int i = 0; i < 1000; i++) { /* more than one text can hold */
+        char id[24];
+        snprintf(id, sizeof id, "m%d", i);
+        dgm_store_follow(e[1].store, alice, dgm_str_from(id), owner);
+    }
+    for (int i = 0; i < 1000; i++) {
+        char id[24];
+        snprintf(id, sizeof id, "m%d", i);
+        wait_followed(&e[0], id);
+    }
+    size_t before = heard[1].grown;
+    assert_int_equal(append_deltas(&e[0], alice, "t1", 1, 1, 1), DGM_OK);
+    for (int i = 0; heard[1].grown == before; i++) { /* it reads that */
+        assert_true(i < 120000);
+        usleep(1000);
+    }
+    wait_until(c, "SELECT count(*) FROM dragoman.commands", 0);
+    assert_int_equal(heard[0].commands, 0); /* the core is not asked */
+    pg_share *share = &((pg_store *)e[0].store)->share;
+    pthread_mutex_lock(&share->lock);
+    assert_null(share->wakeups); /* nor is anyone woken */
+    pthread_mutex_unlock(&share->lock);
+    PQfinish(c);
+    close_polling(e, 2);
+}
+
+DGM_TEST_MAIN(dgm_test(a_note_beside_an_append_in_doubt_is_stored),
+              dgm_test(a_note_behind_a_release_in_doubt_is_refused),
+              dgm_test(a_loop_polls_a_socket_of_its_own),
+              dgm_test(a_task_that_was_refused_stores_no_checkpoint), dgm_test(nor_in_memory),
+              dgm_test(a_dead_server_stores_no_checkpoint_of_a_new_task),
+              dgm_test(an_owner_that_polls_knows_who_follows))

@@ -1,0 +1,110 @@
+// The box that the user writes in: text, files, what was written before.
+import { $, el, icon, icon_button } from "../lib/dom.js";
+import { file_chip, read_base64 } from "./parts.js";
+
+const MAX_BYTES = 16 << 20, MAX_FILES = 16;
+
+// on_send({ text, files }), on_stop(), recall(n): the nth last text of the user, or undefined
+export function new_composer({ on_send, on_stop, recall }) {
+  let files = [], is_running = false, recalled = -1, editing = null;
+  const text = el("textarea", { id: "composer-text", rows: 1, placeholder: "Write to the agent", "aria-label": "Message", enterkeyhint: "send" });
+  const picker = el("input", { type: "file", multiple: true, hidden: true, id: "composer-files" });
+  const chips = el("div", { class: "chips", hidden: true });
+  const note = el("div", { class: "editing", hidden: true }, "Editing an earlier message: its answer and everything after it are replaced.",
+    el("button", { type: "button", onclick: () => end_edit(true) }, "Cancel"));
+  const error = el("p", { class: "error small", role: "alert", hidden: true });
+  const send = el("button", { id: "send", class: "primary round", "aria-label": "Send", title: "Send (Enter)" }, icon("send"));
+  const stop = el("button", { id: "stop", type: "button", class: "round", "aria-label": "Stop", title: "Stop (Esc)", hidden: true, onclick: on_stop }, icon("stop"));
+  const element = el("form", { id: "composer", autocomplete: "off" }, note, chips,
+    el("div", { class: "composer-box" }, icon_button("attach", "Attach files", () => picker.click(), { id: "attach" }), picker, text, stop, send), error,
+    el("p", { class: "composer-hint only-keyboard" }, el("kbd", {}, "Enter"), " sends, ", el("kbd", {}, "Shift"), "+", el("kbd", {}, "Enter"), " starts a line, ", el("kbd", {}, "Esc"), " stops, ", el("kbd", {}, "↑"), " recalls"));
+
+  const grow = () => { text.style.height = "auto"; text.style.height = `${text.scrollHeight + 2}px`; };
+  const is_empty = () => !text.value.trim() && !files.length;
+  const show = () => {
+    stop.hidden = !is_running;
+    send.hidden = is_running && is_empty();
+    send.disabled = is_empty();
+    chips.hidden = !files.length;
+  };
+  const set_text = (value) => { text.value = value; grow(); show(); text.setSelectionRange(value.length, value.length); };
+
+  async function add_files(list) {
+    error.hidden = true;
+    for (const f of list) {
+      const total = files.reduce((n, x) => n + x.size, 0);
+      if (files.length >= MAX_FILES || total + f.size > MAX_BYTES) {
+        error.hidden = false;
+        error.textContent = `${f.name} was not attached: at most ${MAX_FILES} files of ${MAX_BYTES >> 20} MiB together.`;
+        break;
+      }
+      const file = { name: f.name || "pasted", type: f.type || "application/octet-stream", size: f.size, data: await read_base64(f) };
+      files.push(file);
+      const chip = file_chip(file, icon_button("close", `Remove ${file.name}`, () => { files = files.filter((x) => x !== file); chip.remove(); show(); text.focus(); }));
+      chips.append(chip);
+    }
+    show();
+    text.focus();
+  }
+
+  function submit() {
+    if (is_empty()) return;
+    const message = { text: text.value, files };
+    files = [];
+    chips.replaceChildren();
+    recalled = -1;
+    const replaces = editing;
+    end_edit(false);
+    set_text("");
+    on_send(message, replaces);
+  }
+
+  function end_edit(clear) {
+    editing = null;
+    note.hidden = true;
+    if (clear) { set_text(""); text.focus(); }
+  }
+
+  element.addEventListener("submit", (e) => { e.preventDefault(); submit(); });
+  text.addEventListener("input", () => { recalled = -1; grow(); show(); });
+  text.addEventListener("keydown", (e) => {
+    if (e.isComposing) return;
+    if (e.key === "Enter" && !e.shiftKey) { e.preventDefault(); submit(); }
+    const is_own = recalled >= 0 && text.value === recall(recalled);
+    if (e.key === "ArrowUp" && (!text.value || is_own)) {
+      const before = recall(recalled + 1);
+      if (before !== undefined) { e.preventDefault(); recalled++; set_text(before); }
+    } else if (e.key === "ArrowDown" && is_own) {
+      e.preventDefault();
+      recalled--;
+      set_text(recalled < 0 ? "" : recall(recalled));
+    }
+  });
+  text.addEventListener("paste", (e) => {
+    if (!e.clipboardData?.files.length) return;
+    e.preventDefault();
+    add_files(e.clipboardData.files);
+  });
+  picker.addEventListener("change", () => { add_files([...picker.files]); picker.value = ""; });
+  show();
+
+  return {
+    element, add_files, set_text,
+    focus: () => text.focus({ preventScroll: true }),
+    set_running(value) { is_running = value; show(); },
+    reset() { files = []; chips.replaceChildren(); end_edit(false); recalled = -1; set_text(""); },
+    edit(value, what) { editing = what; note.hidden = false; set_text(value); text.focus(); },
+  };
+}
+
+// Files that are dropped anywhere on the element.
+export function accept_drops(element, add_files) {
+  const has_files = (e) => [...(e.dataTransfer?.types ?? [])].includes("Files");
+  const over = (e) => { if (has_files(e)) { e.preventDefault(); element.classList.add("drop-here"); } };
+  const leave = (e) => { if (!element.contains(e.relatedTarget)) element.classList.remove("drop-here"); };
+  const drop = (e) => { if (!has_files(e)) return; e.preventDefault(); element.classList.remove("drop-here"); add_files([...e.dataTransfer.files]); };
+  element.addEventListener("dragover", over);
+  element.addEventListener("dragleave", leave);
+  element.addEventListener("drop", drop);
+  return () => { element.removeEventListener("dragover", over); element.removeEventListener("dragleave", leave); element.removeEventListener("drop", drop); };
+}
