@@ -33,7 +33,11 @@ async function ask(words) {
 const turns = (in_page = page) => in_page.locator(".turn");
 const last = (what, options) => page.locator(".turn").last().locator(what, options);
 const text = (what = ".markdown") => last(what).first().innerText();
-const answer = async () => (await last(".markdown").allInnerTexts()).join("\n").trim();
+// A text is shown in frames of its own: a mark like .failure may be on the page before it.
+const answer = async () => {
+  await settled();
+  return (await last(".markdown").allInnerTexts()).join("\n").trim();
+};
 const times_in = (all, part) => all.split(part).length - 1;
 const kept = (in_page = page) => in_page.evaluate(() => JSON.parse(localStorage.getItem("dragoman:conversations") ?? "[]"));
 const context_of = (in_page = page) => new URL(in_page.url()).searchParams.get("c");
