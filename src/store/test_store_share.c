@@ -248,6 +248,49 @@ static void test_a_new_task_may_have_checkpoints_before_it_is_stored(void **stat
     servers_close(s, 2);
 }
 
+/* What a run stores at its end, and then its lease is given back, in one turn of the loop. */
+struct ending {
+    struct call call; /* first: of the release */
+    struct fenced note, change;
+};
+
+static void make_ending(struct call *c)
+{
+    struct ending *x = (struct ending *)c;
+    make_put_note(&x->note.call);
+    make_change(&x->change.call);
+    make_release(c);
+}
+
+static void test_a_release_comes_behind_notes_and_checkpoints(void **state)
+{
+    struct server s[2];
+    dgm_err err = {0};
+    servers_open(s, 2, state);
+    check_ok(append_fenced(&s[0], "t1", 0, 1, DGM_STATE_INPUT_REQUIRED, false, &err), err);
+    for (uint64_t fence = 1; fence <= 10; fence++) {
+        dgm_fence f = {alice, DGM_STR("t1"), fence};
+        struct call one = {.env = &s[0].env, .wait = WAIT_FOR(1)};
+        struct ending x = {
+            .call = {.make = make_ending, .owner = alice, .a = DGM_STR("t1"), .seq = fence},
+            .note = {.call = one,
+                     .note = {alice, DGM_STR("run"), DGM_STR("n"), DGM_STR("end"), .fence = f}},
+            .change = {.call = one,
+                       .change = {.kind = DGM_CHECKPOINT_PUT,
+                                  .row = {.thread = DGM_STR("thread"), .id = DGM_STR("1")},
+                                  .fence = f}}};
+        run_call(&s[0].env, &x.call);
+        wait_all(&x.note.call.wait);
+        wait_all(&x.change.call.wait);
+        check_ok(x.note.call.code, x.note.call.err);
+        check_ok(x.change.call.code, x.change.call.err);
+        check_ok(x.call.code, x.call.err);
+        check_lease(acquire(&s[0], "t1"), DGM_LEASE_OURS, id_of(&s[0]), fence + 1);
+    }
+    check_note(&s[1], "end");
+    servers_close(s, 2);
+}
+
 /* ---- message ids ----------------------------------------------------------------------------------------- */
 
 static dgm_code append_taken(struct server *s, const char *id, const char *context,
@@ -406,6 +449,7 @@ static void test_a_store_that_is_not_shared(void **state)
 DGM_TEST_MAIN(ON_SHARED(test_a_task_belongs_to_who_made_it), ON_SHARED(test_one_of_two_acquires),
               ON_SHARED(test_fences_guard_notes_and_checkpoints),
               ON_SHARED(test_a_new_task_may_have_checkpoints_before_it_is_stored),
+              ON_SHARED(test_a_release_comes_behind_notes_and_checkpoints),
               ON_SHARED(test_one_of_two_equal_messages_is_stored),
               ON_SHARED(test_what_is_not_a_duplicate),
               ON_SHARED(test_one_server_takes_away_what_is_old),

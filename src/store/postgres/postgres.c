@@ -7,6 +7,8 @@
  *
  * Jobs about one task, or one thread of a graph, are in one lane, in the order they were called. A read starts when the
  * writes before it in its lane are done; an answer is posted when all before it in its lane are. Lanes are shared by hash.
+ * Notes and checkpoints with the fence of a task are not in its lane, but its release waits for them: they are of the run that
+ * ends, and would be refused behind it.
  *
  * When a connection is lost, what was sent on it is sent again on the next one. Jobs wait at most WAIT_MS for a connection;
  * then they fail.
@@ -61,6 +63,26 @@ static pg_lane *lane_of(pg_loop *l, const dgm_job *job)
     return dgm_job_has_lane(job) ? &l->lanes[job->hash % PG_LANES] : NULL;
 }
 
+static uint64_t hash_of_task(const dgm_owner *owner, dgm_str task_id)
+{
+    dgm_str key[] = {owner->tenant, owner->principal, task_id};
+    return dgm_hash_texts(1, key, 3);
+}
+
+/* The lane of the task whose fence a note or a checkpoint has; NULL: none. */
+static pg_lane *fence_lane_of(pg_loop *l, const dgm_job *job)
+{
+    const dgm_fence *f = job->kind == DGM_JOB_PUT_NOTE ? &job->note.fence
+                         : job->kind == DGM_JOB_CHANGE ? &job->change.change.fence
+                                                       : NULL;
+    return f && f->task_id.n ? &l->lanes[hash_of_task(&f->owner, f->task_id) % PG_LANES] : NULL;
+}
+
+static bool waits_for_fenced(const pg_lane *lane, const dgm_job *job)
+{
+    return job->kind == DGM_JOB_RELEASE && lane->n_fenced > 0;
+}
+
 static void pg_answer(pg_loop *l, dgm_job *job)
 {
     job->next = NULL;
@@ -84,24 +106,11 @@ static void note_refused_task(pg_store *s, const dgm_append *b)
     pthread_mutex_unlock(&s->lock);
 }
 
-void dgm_pg_loop_done(pg_loop *l, dgm_job *job)
+/* Reads that wait for no write any more. */
+static void start_waiting(pg_loop *l, pg_lane *lane)
 {
-    pg_lane *lane = lane_of(l, job);
-    job->done = true;
-    if (job->kind == DGM_JOB_APPEND && job->code)
-        note_refused_task(l->store, &job->append.batch);
-    if (!lane) {
-        pg_answer(l, job);
-        return;
-    }
-    if (dgm_job_is_write(job))
-        lane->n_writes--;
-    while ((job = lane->first) && job->done) {
-        lane->first = job->lane_next;
-        pg_answer(l, job);
-    }
-    for (; job && lane->n_waiting; job = job->lane_next) {
-        if (dgm_job_is_write(job) && !job->done)
+    for (dgm_job *job = lane->first; job && lane->n_waiting; job = job->lane_next) {
+        if ((dgm_job_is_write(job) && !job->done) || (job->waiting && waits_for_fenced(lane, job)))
             return;
         if (job->waiting) {
             job->waiting = false;
@@ -109,6 +118,28 @@ void dgm_pg_loop_done(pg_loop *l, dgm_job *job)
             l->waiting--;
             start_reading(l, job);
         }
+    }
+}
+
+void dgm_pg_loop_done(pg_loop *l, dgm_job *job)
+{
+    pg_lane *lane = lane_of(l, job), *fenced = fence_lane_of(l, job);
+    job->done = true;
+    if (job->kind == DGM_JOB_APPEND && job->code)
+        note_refused_task(l->store, &job->append.batch);
+    if (!lane)
+        pg_answer(l, job);
+    else if (dgm_job_is_write(job))
+        lane->n_writes--;
+    while (lane && (job = lane->first) && job->done) {
+        lane->first = job->lane_next;
+        pg_answer(l, job);
+    }
+    if (lane)
+        start_waiting(l, lane);
+    if (fenced) {
+        fenced->n_fenced--;
+        start_waiting(l, fenced);
     }
 }
 
@@ -460,8 +491,7 @@ static void prepare_job(dgm_job *job)
     } else if (dgm_job_has_lane(job)) {
         const dgm_task_row *row = dgm_job_is_write(job) ? &job->append.batch.row : NULL;
         const dgm_owner *owner = row ? &row->owner : &job->task.owner;
-        dgm_str key[] = {owner->tenant, owner->principal, row ? row->id : job->task.task_id};
-        job->hash = dgm_hash_texts(1, key, 3);
+        job->hash = hash_of_task(owner, row ? row->id : job->task.task_id);
     }
 }
 
@@ -479,12 +509,15 @@ static void add_job(pg_loop *l, dgm_job *job)
 {
     bool write = dgm_job_is_write(job);
     pg_queue *q = write ? &l->writes : is_slow(job) ? &l->lists : &l->reads;
-    pg_lane *lane = lane_of(l, job);
+    pg_lane *lane = lane_of(l, job), *fenced = fence_lane_of(l, job);
     bool full = q->n + (q == &l->reads ? l->waiting : 0) >= DGM_MAX_STORE_QUEUE ||
                 q->bytes >= DGM_MAX_STORE_QUEUE_BYTES;
     l->pending++;
     l->store->n_queued += job->kind == DGM_JOB_APPEND;
-    job->waiting = lane && !write && !full && lane->n_writes > 0;
+    job->waiting = lane && !write && !full &&
+                   (lane->n_writes > 0 || lane->n_waiting > 0 || waits_for_fenced(lane, job));
+    if (fenced)
+        fenced->n_fenced++;
     if (lane) {
         *(lane->first ? &lane->last->lane_next : &lane->first) = job;
         lane->last = job;

@@ -284,6 +284,8 @@ typedef struct pg_share {
 typedef struct pg_lane {
     dgm_job *first, *last;
     size_t n_writes, n_waiting;
+    size_t
+        n_fenced; /* notes and checkpoints that are not done, with the fence of a task of this lane */
 } pg_lane;
 
 /* What a store has on a loop. Only its thread touches it, but for `store` and is_stopped. */
