@@ -338,3 +338,14 @@ def _():
         row += struct.pack("<IIQBB", len(data), 1, 1000, (TASK, INTERNAL)[i], (1, 0)[i]) + data
     same([(r.seq, r.turn, r.kind, r.state, r.value) for r in stored.records_of(5, row)],
          [(5, 1, TASK, "SUBMITTED", values[0]), (6, 1, INTERNAL, None, values[1])], "records")
+
+
+@test("a schedule that does not end is a fault")
+def _():
+    import test_schedules
+    limit, test_schedules.LIMIT = test_schedules.LIMIT, 0.01
+    try:
+        fault = test_schedules.run_one(1)
+    finally:
+        test_schedules.LIMIT = limit
+    check(fault and "--seed 1: no end" in fault, fault)
