@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import datetime
 import json
+import math
 import os
 import random
 import re
@@ -299,9 +300,7 @@ class FineRow(Row):
         return number(self.ratio())
 
 
-def rows(postgres, counts, seconds):
-    measurements = Measurements()
-
+def rows(postgres, counts, seconds, measurements):
     def row(what, unit, key, figure, mine, theirs, goal=None, **how):
         def figures():
             pair = measurements.pair(len(made.rounds), key, mine, theirs)
@@ -348,6 +347,15 @@ def rows(postgres, counts, seconds):
 
 # ---- the report ------------------------------------------------------------------------------------------------------
 
+SIZING = """### Sizing
+
+Cores that a load needs if they are half busy, calculated from the CPU times of {replicas} replicas above. Three replicas are the least, so that one may be lost or
+restarted. Agents and models need their own. Text that arrives word by word costs PostgreSQL more: a commit and 0.7 KB of WAL for each word, see [growth](growth.md).
+
+{table}
+
+"""
+
 PART = """<!-- begin: written by tests/bench/replicas.py (`make bench-replicas`) -->
 ## Replicas on one PostgreSQL
 
@@ -357,7 +365,7 @@ machine and do not show how replicas on machines of their own scale. The CPU tim
 
 {table}
 
-What is compared: `dragoman serve --agent bench`, one loop thread in each replica, `store: postgres:`, against `tests/bench/peer/cluster.py`, the same agent on a2a-python's
+{sizing}What is compared: `dragoman serve --agent bench`, one loop thread in each replica, `store: postgres:`, against `tests/bench/peer/cluster.py`, the same agent on a2a-python's
 `VersionedDatabaseTaskStore` and `DatabaseTaskEventStream`, one uvicorn process with uvloop and httptools and a pool of 20 connections in each replica, no tracing. {connections} connections in all,
 evenly over the replicas; both store a task of 3 chunks as 6 events. Statements and commits are those of `pg_stat_statements` and `pg_stat_database`, heartbeats and retention
 included. Latencies: {tasks} tasks, {at_once} at a time, send one piece of text every {every} ms that says when it was sent (ours come from a model in another process, whose connection is in our figure); a client has subscribed at
@@ -368,7 +376,7 @@ a replica that does not own the task. a2a-python's own sample of a cluster polls
 def versions(postgres):
     try:
         theirs = subprocess.check_output([PYTHON, "-c", "import importlib.metadata as m, platform as p; print(f\"a2a-sdk {m.version('a2a-sdk')}, SQLAlchemy {m.version('sqlalchemy')}, "
-                                          "asyncpg {m.version('asyncpg')}, uvicorn {m.version('uvicorn')}, Python {p.python_version()}\")".replace('"asyncpg', 'f"asyncpg')], text=True).strip()
+                                          "asyncpg {m.version('asyncpg')}, uvicorn {m.version('uvicorn')}, Python {p.python_version()}\")"], text=True).strip()
     except (OSError, subprocess.CalledProcessError):
         theirs = "a2a-python: not installed"
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
@@ -378,6 +386,23 @@ def versions(postgres):
 def table(all_rows):
     lines = ["| what | unit | dragoman | other | ratio | goal | |", "|---|---|---|---|---|---|---|"]
     return "\n".join(lines + ["| " + " | ".join([row.what, row.unit, *row.cells()]) + " |" for row in all_rows])
+
+
+LOADS = {"tasks": ("tasks of 3 chunks per second", (100, 1000, 10000)), "streams": ("events per second, in streams of 100", (1000, 10000, 100000))}
+
+
+def sizing(made, counts):
+    """What loads need, by calculation from our figures with the most replicas; made: of Measurements."""
+    lines = ["| load | | cores of the replicas | cores of PostgreSQL | replicas of 2 cores |", "|---|---|---|---|---|"]
+    for shape, (unit, loads) in LOADS.items():
+        figures = [mine for (_, key), (mine, _) in made.items() if key == (max(counts), shape)]
+        if not figures:
+            return ""
+        events = SHAPES[shape][2] if shape == "streams" else 1
+        for load in loads:
+            of_replicas, of_postgres = (2e-6 * load / events * statistics.median(f[name] for f in figures) for name in ("cpu_us", "database_us"))
+            lines.append(f"| {load:,} | {unit} | {number(of_replicas)} | {number(of_postgres)} | {max(3, math.ceil(of_replicas / 2))} |")
+    return SIZING.format(replicas=max(counts), table="\n".join(lines))
 
 
 def write_part(part):
@@ -415,7 +440,8 @@ def main():
     busy = os.getloadavg()[0]
     postgres = Postgres()
     try:
-        chosen = [row for row in rows(postgres, list(map(int, args.replicas.split(","))), args.seconds) if args.only in row.what]
+        counts, measurements = list(map(int, args.replicas.split(","))), Measurements()
+        chosen = [row for row in rows(postgres, counts, args.seconds, measurements) if args.only in row.what]
         for n in range(args.rounds):
             for row in chosen:
                 if not row.skipped:
@@ -425,7 +451,8 @@ def main():
             print(f"{row.verdict()}  {row.what}, {row.unit}: {row.skipped or f'{row.median_of(0)}, {row.median_of(1)}, {row.compared()}'} {row.goal_text()}")
         if not args.dry and not args.only:
             write_part(PART.format(date=datetime.date.today().isoformat(), rounds=args.rounds, seconds=args.seconds, versions=versions(postgres), cores=os.cpu_count(),
-                                   busy=f" with other work (load {busy:.0f} when it began)" if busy > 0.5 else "", table=table(chosen), connections=CONNECTIONS,
+                                   busy=f" with other work (load {busy:.0f} when it began)" if busy > 0.5 else "", table=table(chosen),
+                                   sizing=sizing(measurements.made, counts), connections=CONNECTIONS,
                                    tasks=TASKS, at_once=AT_ONCE, every=EVERY_MS))
     except Failed as e:
         sys.exit(f"bench: {e}")
