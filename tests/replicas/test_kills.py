@@ -31,5 +31,7 @@ def _():
         for s in sdks:
             t.load.ops += s.stop(180)
         found = t.finish()
-        print(f"# {t.counts()}")
+        taken = int(t.cluster.sql("SELECT count(*) FROM dragoman.tasks WHERE fence>1"))
+        print(f"# {t.counts()}, {taken} tasks had a second owner")
+        check(taken, "no task was taken over: the kills hit no server that had one")
         check(not found, lambda: "\n".join(str(v)[:1000] for v in found[:10]))

@@ -7,7 +7,7 @@ import time
 from lib import a2a
 from lib.a2a import RPC1, Client
 from lib.http import ask
-from lib.server import Server, folder, on_postgres
+from lib.server import ROOT, Server, folder, on_postgres
 from lib.tap import check, same, soon, test
 from test_process import metrics
 
@@ -80,6 +80,34 @@ def _():
             id = task_of(events)
             sql(store, f"UPDATE dragoman.tasks SET fence=fence+1 WHERE convert_from(id,'UTF8')='{id}'")
             soon(lambda: metrics(b)["dragoman_leases_lost_total"] == 1, "it was not lost", 60)
+
+
+@test("wakeup: poll follows, cancels and takes over without LISTEN and NOTIFY; wakeup: notify uses both", timeout=240)
+def _():
+    program = os.path.join(ROOT, "tests/postgres/server")
+    conninfo = subprocess.run([program, "start", "--until", str(os.getpid())], check=True, stdout=subprocess.PIPE, text=True, timeout=300).stdout.strip()
+    database = re.search(r"host=(\S+)", conninfo)[1]
+    try:
+        sql(conninfo + " dbname=postgres", "ALTER SYSTEM SET log_statement='all'")
+        sql(conninfo + " dbname=postgres", "SELECT pg_reload_conf()")
+        for wakeup in ("poll", "notify"):
+            sql(conninfo + " dbname=postgres", f"CREATE DATABASE d{len(wakeup)}")  # its name is in the log
+            store = f"postgres:{conninfo} dbname=d{len(wakeup)}"
+            with serve(store, wakeup) as a, serve(store, wakeup) as b:
+                with Client(a, RPC1).stream("slow 60") as events, Client(b, RPC1).subscribe(task_of(events), last=0) as there:
+                    id = task_of(there)
+                    same(Client(b, RPC1).cancel(id).task["status"]["state"], "TASK_STATE_CANCELED", "state")
+                    same([e.state for e in there.rest()][-1], "TASK_STATE_CANCELED", "the last event at the other server")
+                with Client(a, RPC1).stream("slow 60") as events:
+                    task_of(events)
+                    a.kill()
+                soon(lambda b=b: metrics(b)["dragoman_tasks_taken_over_total"] == 1, "it was not taken over", 60)
+                b.stop_well()
+            with open(database + "/log", encoding="utf-8", errors="replace") as f:
+                found = {word.upper().removeprefix("PG_") for word in re.findall(r"\b(LISTEN|NOTIFY|pg_notify)\b", f.read(), re.I)}
+            same(sorted(found), ["LISTEN", "NOTIFY"] if wakeup == "notify" else [], f"wakeup: {wakeup}")
+    finally:
+        subprocess.run([program, "stop", database], check=False)
 
 
 @test("/readyz and /metrics have the lease that has ended", timeout=180)
