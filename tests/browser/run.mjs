@@ -581,6 +581,36 @@ test("a Message that was cut off is marked, before and after a reload, and can b
   }
 }), { allowed: /ERR_|Failed to load/ });
 
+// The agent "gate" is silent until the file exists that the message names.
+async function with_gate(run) {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-browser-")), gate = join(folder, "gate");
+  try { await run(gate, () => writeFileSync(gate, "")); } finally { rmSync(folder, { recursive: true }); }
+}
+
+test("the page is closed before the answer has started: the message is marked, and Retry sends it again", on_page(({ server }) => with_gate(async (gate, open_gate) => {
+  await open(server, "gate");
+  await say(gate);
+  await page.locator(".activity:visible", { hasText: "Waiting" }).waitFor();
+  await page.reload();
+  same(await text(".failure .outcome"), "Cut off", "the mark");
+  open_gate();
+  await last(".retry").click();
+  await settled();
+  same(await answer(), "open", "the answer of the second try");
+  same(await turns().count(), 1, "turns after Retry");
+})), { allowed: /400|ERR_/ });
+
+test("an approval that the server refused is sent again by Retry", on_page(async ({ server }) => {
+  await open(server, "asks");
+  await ask("delete old.txt");
+  let refused = 0;
+  await page.route("**/ag-ui", (r) => (refused++ ? r.continue() : r.fulfill({ status: 400, body: "{}" })));
+  await last(".approve").click();
+  await last(".retry").click();
+  await until(async () => (await page.locator("#log").innerText()).includes("deleted old.txt"), "the approval is sent again");
+  same(await turns().count(), 2, "turns");
+}), { allowed: /400/ });
+
 test("with tokens: the page asks for one, refuses a wrong one, sends the refused message again, and keeps it for the tab", on_page(async ({ context }) => {
   const closed = await start("--store", "memory:", "-c", join(HERE, "tokens.yaml"));
   try {

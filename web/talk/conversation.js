@@ -40,13 +40,14 @@ export class Conversation {
   add_slot(entry, index = this.slots.length) {
     entry.times ??= {};
     const slot = { entry, is_running: false, live: true, queue: [], events: [], read: 0, limit: 0 };
+    const can_retry = () => this.can_retry(slot);
     slot.user = this.user_message(slot);
     slot.view = new Turn({
       agent: this.agent, times: entry.times, is_live: () => slot.live, state_before: () => this.state_before(slot),
       actions: {
         answer: (resume, label) => this.send({ resume, label }),
         results: (results) => this.send({ results, label: results.map((r) => `${r.name}: ${r.content}`).join("\n") }),
-        get retry() { return entry.is_foreign ? null : slot.retry; },
+        get retry() { return can_retry() ? slot.retry : null; },
         get resend() { return entry.message?.text && !entry.message.files?.length ? slot.resend : null; },
         get inspect() { return entry.task ? slot.inspect : null; },
       },
@@ -130,14 +131,23 @@ export class Conversation {
     });
   }
 
+  // Answers to a question and bytes of files are not stored: after a reload there may be nothing to send again.
+  can_retry(slot) {
+    const { message, is_foreign } = slot.entry, files = message?.files ?? [];
+    return !is_foreign && (this.has_input(slot) || (Boolean(message?.text || files.length) && files.every((f) => f.data)));
+  }
+  // The same request can be sent again: the server stored nothing of its run.
+  has_input(slot) { return slot === this.last && !slot.entry.task && Boolean(slot.input?.resume || slot.input?.messages.length); }
+
   async retry(slot) {
     const { entry } = slot;
-    if (entry.task || slot !== this.last) return this.send({ text: entry.message?.text ?? "", files: (entry.message?.files ?? []).filter((f) => f.data) });
+    if (!this.can_retry(slot)) return;
+    if (entry.task || slot !== this.last) return this.send({ text: entry.message.text, files: entry.message.files });
+    const input = this.has_input(slot) ? slot.input : { messages: [{ id: entry.message.id, role: "user", content: content_of(entry.message.text, entry.message.files ?? []) }] };
     entry.run = new_id(); // nothing of it is on the server: the same turn again
     entry.status = "running";
     delete entry.events;
-    const messages = slot.input?.messages ?? [{ id: entry.message.id, role: "user", content: content_of(entry.message.text, []) }];
-    slot.input = { threadId: this.id, runId: entry.run, messages };
+    slot.input = { ...input, threadId: this.id, runId: entry.run };
     Object.assign(slot, { events: [], queue: [], read: 0, live: true });
     slot.view.reset();
     this.save();
