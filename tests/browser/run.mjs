@@ -481,6 +481,35 @@ test("edit and resend: the answer is replaced, and stays replaced", on_page(asyn
   same_json(await page.locator(".user-text").allInnerTexts(), ["My name is Ann", "What is my name?"], "messages after a reload");
 }));
 
+test("the first message is edited: another conversation starts, and the one before is still there", on_page(async ({ server }) => {
+  await open(server);
+  await ask("echo apples");
+  const before = context_of();
+  await last(".user-row").hover();
+  await last("button[aria-label^='Edit']").click();
+  await ask("echo pears");
+  check(context_of() !== before, "the conversation is the same");
+  same_json(await page.locator(".user-text").allInnerTexts(), ["echo pears"], "messages");
+  await page.locator(`a[data-context="${before}"]`).click();
+  await page.locator(".user-text", { hasText: "apples" }).waitFor();
+  await settled();
+  same_json(await page.locator(".user-text").allInnerTexts(), ["echo apples"], "messages of the conversation before");
+  contains(await answer(), "apples");
+}));
+
+test("a message is edited while the agent works: its task is canceled before the new message is sent", on_page(async ({ server }) => {
+  await open(server);
+  await ask("echo before");
+  await say("listen");
+  await page.locator(".activity:visible", { hasText: "Listening" }).waitFor();
+  await last(".user-row").hover();
+  await last("button[aria-label^='Edit']").click();
+  await ask("echo changed");
+  contains(await answer(), "changed");
+  const { tasks } = await a2a(server.url, `/tasks?contextId=${context_of()}`);
+  same_json(tasks.map((t) => t.status.state).sort(), ["TASK_STATE_CANCELED", "TASK_STATE_COMPLETED", "TASK_STATE_COMPLETED"], "states of the tasks");
+}));
+
 // ---- connections, servers, tokens --------------------------------------------------------------------------------------
 
 test("a connection that drops is opened again where it was", on_page(async ({ server }) => {

@@ -97,7 +97,7 @@ export class Conversation {
   // { text, files } or { resume, label } or { results, label }; replaces: the slot whose message was edited
   async send({ text = "", files = [], resume, results, label }, replaces = null) {
     const entry = { run: new_id(), at: Date.now(), status: "running", message: { id: new_id(), text, files, label } };
-    const earlier = replaces ? this.drop_from(replaces) : [];
+    const { earlier, running } = replaces ? this.drop_from(replaces) : { earlier: [], running: [] };
     if (!this.id) { this.id = new_id(); this.hooks.on_named(this.id); }
     this.last?.view.close_questions(results);
     const slot = this.add_slot(entry);
@@ -108,11 +108,20 @@ export class Conversation {
     this.save();
     this.hooks.on_change();
     this.hooks.on_sent();
+    if (running.length && !(await this.cancel_replaced(slot, running))) return;
     await this.follow(slot, undefined);
   }
 
+  // A task that still works would accept the new message as one of its own. False: the user stopped the new run meanwhile.
+  async cancel_replaced(slot, tasks) {
+    slot.abort = new AbortController();
+    this.set_running(slot, true);
+    await Promise.allSettled(tasks.map((id) => cancel_task(this.agent.base, id)));
+    return !slot.abort.signal.aborted;
+  }
+
   // An edited message replaces what came after it. Returns the messages before it: agents with a history get them in place
-  // of what they have; the first message starts another conversation.
+  // of what they have; the first message starts another conversation. And the tasks that are at work for what is replaced.
   drop_from(slot) {
     const index = this.slots.indexOf(slot), gone = this.slots.splice(index);
     for (const s of gone) {
@@ -125,10 +134,11 @@ export class Conversation {
       this.title = "";
       this.dropped = [];
     }
-    return this.slots.flatMap((s) => {
+    const earlier = this.slots.flatMap((s) => {
       const answer = s.view.whole_text(), { message } = s.entry;
       return [message?.text && { id: message.id, role: "user", content: message.text }, answer && { id: `${s.entry.run}-answer`, role: "assistant", content: answer }].filter(Boolean);
     });
+    return { earlier, running: [...new Set(gone.filter((s) => s.is_running && s.entry.task).map((s) => s.entry.task))] };
   }
 
   // Answers to a question and bytes of files are not stored: after a reload there may be nothing to send again.

@@ -36,6 +36,7 @@ export async function mount_talk(element, first_route) {
       on_running: (running) => { if (is_shown()) composer.set_running(running); },
       on_edit: (slot) => composer.edit(slot.entry.message.text, slot),
       on_named: (id) => {
+        for (const [key, other] of conversations) if (other === c) conversations.delete(key); // its first message was edited
         conversations.set(`${c.agent.id}/${id}`, c);
         if (is_shown()) rename(talk_address(c.agent.id, id));
       },
