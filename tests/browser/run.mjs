@@ -811,6 +811,23 @@ test("everything by keyboard: an example, ArrowUp, Shift+Enter, a new conversati
   await page.locator(".welcome").waitFor();
 }));
 
+test("keys that another part of the page uses: Escape in the search does not stop the run, / in the inspector stays there", on_page(async ({ server }) => {
+  await open(server);
+  await say("slow 600");
+  await last(".markdown").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.press("Escape");
+  await last(".markdown", { hasText: "3..." }).waitFor();
+  same(await page.locator("#stop").isVisible(), true, "the run goes on");
+  await page.click("#stop");
+  await settled();
+  await last(".inspect-turn").click();
+  await page.locator("#drawer .grid .row").first().waitFor();
+  await page.focus("#drawer .grid");
+  await page.keyboard.press("/");
+  same(await page.evaluate(() => document.activeElement.type), "search", "the box that has the focus");
+}));
+
 test("the answer can be copied as it was written", on_page(async ({ server, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await open(server);

@@ -91,7 +91,7 @@ export function mount_side(element) {
   addEventListener("focus", () => refresh_now());
   document.addEventListener("keydown", (e) => {
     if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "k") { e.preventDefault(); show_side(true); search.focus(); search.select(); }
-    if (e.key === "Escape" && document.body.classList.contains("side-open")) show_side(false);
+    if (e.key === "Escape" && document.body.classList.contains("side-open")) { e.preventDefault(); show_side(false); }
   });
   search.addEventListener("keydown", (e) => {
     if (e.key === "ArrowDown" || e.key === "Enter") { const first = $("a", list); if (first) { e.preventDefault(); if (e.key === "Enter") first.click(); else first.focus(); } }

@@ -120,7 +120,8 @@ export async function mount_talk(element, first_route) {
   }
 
   const on_key = (e) => {
-    if (e.key === "Escape" && conversation?.running.length && !document.querySelector("dialog[open]") && !document.body.classList.contains("side-open")) { e.preventDefault(); conversation.stop(); }
+    if (e.defaultPrevented) return; // the panel or the inspector has used it
+    if (e.key === "Escape" && conversation?.running.length && !document.querySelector("dialog[open]")) { e.preventDefault(); conversation.stop(); }
     if (e.key === "/" && !e.target.closest("input, textarea, select")) { e.preventDefault(); composer.focus(); }
   };
   const on_leave = () => { for (const c of conversations.values()) c.store_unfinished(); };
