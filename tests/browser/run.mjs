@@ -836,6 +836,24 @@ test("the answer can be copied as it was written", on_page(async ({ server, cont
   await until(async () => (await page.evaluate(() => navigator.clipboard.readText())).includes("- `help`: this list"), "the text is in the clipboard");
 }));
 
+test("without https there is no clipboard API: answers, code and addresses are copied all the same", on_page(async ({ server }) => {
+  await page.addInitScript(() => {
+    Object.defineProperty(navigator, "clipboard", { value: undefined });
+    document.addEventListener("copy", () => { window.copied = document.activeElement.value; });
+  });
+  await open(server);
+  await ask("echo\n```python\nx = 1\n```");
+  const copied = async (button, part) => {
+    await button.click();
+    await until(async () => (await page.evaluate(() => window.copied))?.includes(part), `it is copied: ${part}`);
+  };
+  await copied(last(".md-copy"), "x = 1\n");
+  await last(".md-copy", { hasText: "Copied" }).waitFor();
+  await copied(last(".turn-foot button[aria-label^='Copy']"), "```python\nx = 1\n```");
+  await page.click("#about");
+  await copied(page.locator(".addresses button").first(), `${server.url}/agents/demo/`);
+}));
+
 test("a live region says one sentence at the end of an answer", on_page(async ({ server }) => {
   await open(server);
   await page.evaluate(() => {

@@ -1,4 +1,5 @@
 // The inspector of one source: records as rows, protocols as columns, and one record in full beside them.
+import { copy_text } from "../lib/clipboard.js";
 import { el, per_frame } from "../lib/dom.js";
 import { has_token } from "../lib/http.js";
 import { announce } from "../lib/shell.js";
@@ -11,7 +12,7 @@ import { draw_gantt } from "./gantt.js";
 import { slices } from "./lines.js";
 import { clock_of, gap_of, question_of, record_of, state_of, value_of } from "./record.js";
 import { Rows } from "./rows.js";
-import { copy, save } from "./save.js";
+import { save } from "./save.js";
 import { FORMATS, name_of } from "./source.js";
 
 const KINDS = [["text", "Text"], ["tool", "Tools"], ["reasoning", "Reasoning"], ["status", "Status"], ["subagent", "Sub-agents"], ["state", "State"], ["file", "Files"], ["message", "Messages"], ["task", "Task"], ["internal", "Other"]];
@@ -541,7 +542,7 @@ export class Inspector {
     this.copy_menu.box.hidden = !task;
     this.copy_menu.fill(FORMATS.map(({ format, name }) => {
       const b = el("button", { type: "button", "data-format": format, onclick: async () => {
-        await copy(this.curl(format));
+        await copy_text(this.curl(format));
         this.copy_menu.box.open = false;
         announce(`The curl line for ${name} was copied.`);
       } }, name);

@@ -8,6 +8,7 @@
 // a block that is longer than MAX_BLOCK is shown as it is written, up to the next blank line, and so is a paragraph longer than MAX_INLINE. Definitions of links
 // ("[1]: https://...") are shown as text: one at the end would change everything before it.
 import MarkdownIt from "markdown-it";
+import { copy_text } from "./clipboard.js";
 
 const MAX_BLOCK = 16384; // characters of a block, except of a fenced one
 const MAX_HIGHLIGHTED = 16384; // characters of code with colours
@@ -106,10 +107,8 @@ function copy_button(code) {
   const button = make("button", "md-copy", "Copy");
   button.type = "button";
   button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(code.textContent);
-      button.textContent = "Copied";
-    } catch { button.textContent = "Not allowed"; }
+    await copy_text(code.textContent);
+    button.textContent = "Copied";
     setTimeout(() => (button.textContent = "Copy"), 1500);
   });
   return button;

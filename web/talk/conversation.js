@@ -8,7 +8,7 @@ import { HttpError } from "../lib/http.js";
 import { announce, open_drawer } from "../lib/shell.js";
 import { load_conversation, save_conversation } from "../lib/store.js";
 import { file_chip } from "./parts.js";
-import { copy_text, Turn } from "./turn.js";
+import { copy_with, Turn } from "./turn.js";
 
 const PATIENCE = [300, 700, 1500, 3000, 5000, 8000, 8000, 8000, 8000, 8000]; // ms before each attempt to read on
 const MEDIA = { image: "image", audio: "audio", video: "video" };
@@ -72,7 +72,7 @@ export class Conversation {
         message.files?.length > 0 && el("div", { class: "chips" }, message.files.map((f) => file_chip(f))),
         (is_text || message.label) && el("div", { class: is_text ? "user-text" : "user-text label" }, is_text ? message.text : message.label)),
       el("div", { class: "turn-actions" },
-        icon_button("copy", "Copy your message", (e) => copy_text(message.text || message.label || "", e.currentTarget)),
+        icon_button("copy", "Copy your message", (e) => copy_with(e.currentTarget, message.text || message.label || "")),
         is_text && !slot.entry.is_foreign && icon_button("edit", "Edit and send again", () => this.hooks.on_edit(slot))));
   }
 

@@ -8,7 +8,7 @@ import { accept_drops, new_composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { stay_at_end } from "./scroll.js";
 import { refresh_side } from "./side.js";
-import { copy_text } from "./turn.js";
+import { copy_with } from "./turn.js";
 
 const MAX_IN_MEMORY = 12;
 const conversations = new Map(); // agent/context -> Conversation
@@ -155,7 +155,7 @@ async function show_card(agent) {
       .filter(([, v]) => v).map(([k, v]) => [el("dt", {}, k), el("dd", {}, v)])),
     card.skills?.length > 0 && [el("h3", {}, "Skills"), el("ul", {}, card.skills.map((s) => el("li", {}, el("strong", {}, s.name), ` ${s.description ?? ""}`)))],
     el("h3", {}, "Addresses for clients"),
-    el("ul", { class: "addresses" }, bases.map(([name, url]) => el("li", {}, el("span", {}, name), el("code", {}, url), icon_button("copy", `Copy the ${name} address`, (e) => copy_text(url, e.currentTarget))))),
+    el("ul", { class: "addresses" }, bases.map(([name, url]) => el("li", {}, el("span", {}, name), el("code", {}, url), icon_button("copy", `Copy the ${name} address`, (e) => copy_with(e.currentTarget, url))))),
     el("p", {}, el("a", { href: `${agent.base}/.well-known/agent-card.json`, target: "_blank", rel: "noopener" }, icon("link"), "The card as JSON")));
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);

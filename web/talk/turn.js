@@ -1,5 +1,6 @@
 // One answer of the agent on the page, built from AG-UI events. What the agent is doing (progress) and what it answers are
 // apart: a status text is never part of the answer. Events only ever add to the page; a text is never rendered again.
+import { copy_text } from "../lib/clipboard.js";
 import { el, icon, icon_button } from "../lib/dom.js";
 import { new_markdown } from "../lib/markdown.js";
 import { announce } from "../lib/shell.js";
@@ -341,7 +342,7 @@ export class Turn {
     for (const u of [usage ?? []].flat()) facts.push(usage_fact(u));
     this.foot.replaceChildren(el("span", { class: "turn-facts" }, facts),
       el("span", { class: "turn-actions" },
-        icon_button("copy", "Copy the answer", (e) => copy_text(this.whole_text(), e.currentTarget)),
+        icon_button("copy", "Copy the answer", (e) => copy_with(e.currentTarget, this.whole_text())),
         this.actions.resend && icon_button("retry", "Ask again", () => this.actions.resend()),
         this.actions.inspect && el("button", { type: "button", class: "inspect-turn", onclick: () => this.actions.inspect() }, icon("inspect"), "Inspect")));
   }
@@ -357,14 +358,8 @@ function usage_fact(u) {
   return el("span", { class: "fact usage" }, `${parts.join(" / ")} tokens`, more.length > 0 && ` (${more.join(", ")})`, u.model && el("span", { class: "model" }, u.model));
 }
 
-export async function copy_text(text, button) {
-  try { await navigator.clipboard.writeText(text); } catch {
-    const box = el("textarea", { class: "visually-hidden" }, text); // without https there is no clipboard API
-    document.body.append(box);
-    box.select();
-    document.execCommand("copy");
-    box.remove();
-  }
+export async function copy_with(button, text) {
+  await copy_text(text);
   announce("Copied.");
   button?.replaceChildren(icon("check"));
   setTimeout(() => button?.replaceChildren(icon("copy")), 1500);
