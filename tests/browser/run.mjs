@@ -290,11 +290,31 @@ test("script files: files are attached by button, drop and paste, and come back"
   }, [kind, name]);
   await give("drop", "dropped.csv");
   await give("paste", "pasted.csv");
-  await page.locator("#composer .chip", { hasText: "pasted.csv" }).waitFor();
+  await until(async () => (await page.locator("#composer .chip").count()) === 3, "all files are attached");
   await ask("files");
   contains(await answer(), "Files that came with your message: 3.");
   same_json(await last(".user .chip-name").allInnerTexts(), ["notes.txt", "dropped.csv", "pasted.csv"], "files of the message");
   same_json((await last(".file-name").allInnerTexts()), ["notes.txt", "dropped.csv", "pasted.csv"], "files of the answer");
+}));
+
+test("files: a message waits for those that are being read; as much as is allowed reaches the agent, and more is refused", on_page(async ({ server }) => {
+  await open(server);
+  await page.evaluate(() => {
+    const read = FileReader.prototype.readAsDataURL;
+    FileReader.prototype.readAsDataURL = function (file) { setTimeout(() => (file.name === "broken" ? this.onerror() : read.call(this, file)), 500); };
+  });
+  const attach = (...sizes) => page.locator("#composer-files").setInputFiles(sizes.map(([name, size]) => ({ name, mimeType: "text/csv", buffer: Buffer.alloc(size, 65) })));
+  const error = page.locator("#composer .error");
+  await attach(["broken", 1], ["most.csv", 5_999_990], ["more.csv", 11]);
+  await say("echo with a file");
+  await page.locator(".user .chip-name").waitFor();
+  await settled();
+  same_json(await last(".user .chip-name").allInnerTexts(), ["most.csv"], "files of the message");
+  contains(await answer(), "with a file");
+  same(await page.locator("#composer .chip").count(), 0, "files that are left");
+  same(await error.innerText(), "more.csv was not attached: at most 16 files of 6 MB together.", "the error");
+  await attach(["broken", 1]);
+  await until(async () => (await error.innerText()) === "broken was not attached: the browser cannot read it.", "the error");
 }));
 
 test("files are shown inline if they are images, audio or PDF; everything else is a download", on_page(async ({ server }) => {

@@ -2,11 +2,12 @@
 import { $, el, icon, icon_button } from "../lib/dom.js";
 import { file_chip, read_base64 } from "./parts.js";
 
-const MAX_BYTES = 16 << 20, MAX_FILES = 16;
+const MAX_MB = 6, MAX_FILES = 16; // in base64 they fit into a message, which may have 8 MiB
 
 // on_send({ text, files }), on_stop(), recall(n): the nth last text of the user, or undefined
 export function new_composer({ on_send, on_stop, recall }) {
   let files = [], is_running = false, recalled = -1, editing = null;
+  let reading = Promise.resolve(), n_reading = 0, generation = 0; // of files, one after the other
   const text = el("textarea", { id: "composer-text", rows: 1, placeholder: "Write to the agent", "aria-label": "Message", enterkeyhint: "send" });
   const picker = el("input", { type: "file", multiple: true, hidden: true, id: "composer-files" });
   const chips = el("div", { class: "chips", hidden: true });
@@ -29,16 +30,26 @@ export function new_composer({ on_send, on_stop, recall }) {
   };
   const set_text = (value) => { text.value = value; grow(); show(); text.setSelectionRange(value.length, value.length); };
 
-  async function add_files(list) {
+  function add_files(list) {
+    const chosen = [...list], mine = generation; // the browser empties the list after its event
     error.hidden = true;
-    for (const f of list) {
+    n_reading++;
+    reading = reading.then(() => read_files(chosen, mine)).finally(() => { n_reading--; });
+    return reading;
+  }
+
+  async function read_files(chosen, mine) {
+    const refuse = (text) => { error.hidden = false; error.textContent = text; };
+    for (const f of chosen) {
       const total = files.reduce((n, x) => n + x.size, 0);
-      if (files.length >= MAX_FILES || total + f.size > MAX_BYTES) {
-        error.hidden = false;
-        error.textContent = `${f.name} was not attached: at most ${MAX_FILES} files of ${MAX_BYTES >> 20} MiB together.`;
+      if (files.length >= MAX_FILES || total + f.size > MAX_MB * 1e6) {
+        refuse(`${f.name} was not attached: at most ${MAX_FILES} files of ${MAX_MB} MB together.`);
         break;
       }
-      const file = { name: f.name || "pasted", type: f.type || "application/octet-stream", size: f.size, data: await read_base64(f) };
+      const data = await read_base64(f).catch(() => null);
+      if (mine !== generation) return; // another conversation is shown
+      if (data === null) { refuse(`${f.name} was not attached: the browser cannot read it.`); continue; }
+      const file = { name: f.name || "pasted", type: f.type || "application/octet-stream", size: f.size, data };
       files.push(file);
       const chip = file_chip(file, icon_button("close", `Remove ${file.name}`, () => { files = files.filter((x) => x !== file); chip.remove(); show(); text.focus(); }));
       chips.append(chip);
@@ -48,6 +59,7 @@ export function new_composer({ on_send, on_stop, recall }) {
   }
 
   function submit() {
+    if (n_reading) { reading.then(() => submit()); return; } // with the files that are being read
     if (is_empty()) return;
     const message = { text: text.value, files };
     files = [];
@@ -92,7 +104,7 @@ export function new_composer({ on_send, on_stop, recall }) {
     element, add_files, set_text,
     focus: () => text.focus({ preventScroll: true }),
     set_running(value) { is_running = value; show(); },
-    reset() { files = []; chips.replaceChildren(); end_edit(false); recalled = -1; set_text(""); },
+    reset() { generation++; files = []; chips.replaceChildren(); end_edit(false); recalled = -1; set_text(""); },
     edit(value, what) { editing = what; note.hidden = false; set_text(value); text.focus(); },
   };
 }
