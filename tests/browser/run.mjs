@@ -649,6 +649,19 @@ test("the page is closed before the answer has started: the message is marked, a
   same(await turns().count(), 1, "turns after Retry");
 })), { allowed: /400|ERR_/ });
 
+test("the time of a turn includes the wait for an agent that is silent at first, also after a reload", on_page(({ server }) => with_gate(async (gate, open_gate) => {
+  await open(server, "gate");
+  await say(gate);
+  await pause(2500);
+  open_gate();
+  await settled();
+  const shown = await text(".time");
+  check(parseFloat(shown) >= 2.5 && shown.endsWith(" s"), `the time is ${shown}`);
+  await page.reload();
+  await last(".time").waitFor();
+  same(await text(".time"), shown, "the time after a reload");
+})));
+
 test("an approval that the server refused is sent again by Retry", on_page(async ({ server }) => {
   await open(server, "asks");
   await ask("delete old.txt");

@@ -158,6 +158,8 @@ export class Conversation {
     entry.status = "running";
     delete entry.events;
     slot.input = { ...input, threadId: this.id, runId: entry.run };
+    delete entry.times.run;
+    slot.view.sent = performance.now();
     Object.assign(slot, { events: [], queue: [], read: 0, live: true });
     slot.view.reset();
     this.save();

@@ -10,6 +10,7 @@ import { result_form, show_interrupts } from "./questions.js";
 import { json_tree, put_text, visible } from "../lib/tree.js";
 
 const MAX_COPY_CHARS = 16 << 20, MAX_CARDS = 1000; // of a turn
+const CLOCK_MS = 1000; // requests and frames take time, too
 
 class TextBlock {
   constructor(id, name) {
@@ -53,6 +54,7 @@ export class Turn {
     this.body = el("div", { class: "turn-body" });
     this.foot = el("footer", { class: "turn-foot" });
     this.element = el("article", { class: "agent", "aria-label": agent.name, "aria-busy": "true" }, el("h2", { class: "visually-hidden" }, visible(agent.name)), this.body, this.activity, this.foot);
+    this.sent = performance.now();
     this.reset();
   }
 
@@ -336,9 +338,15 @@ export class Turn {
     return texts.slice(0, MAX_COPY_CHARS);
   }
 
+  // The log starts with the first event, so an agent that is silent at first took longer for the one who waited.
+  run_time(logged) {
+    const waited = this.measure("run", this.sent) ?? 0;
+    return waited > logged + CLOCK_MS ? waited : logged;
+  }
+
   show_foot({ timestamp, usage } = {}) {
     const facts = [];
-    if (this.started && timestamp >= this.started) facts.push(el("span", { class: "fact time", title: "Time of the run, by the server's clock" }, time_text(timestamp - this.started)));
+    if (this.started && timestamp >= this.started) facts.push(el("span", { class: "fact time", title: "Time of the run" }, time_text(this.run_time(timestamp - this.started))));
     for (const u of [usage ?? []].flat()) facts.push(usage_fact(u));
     this.foot.replaceChildren(el("span", { class: "turn-facts" }, facts),
       el("span", { class: "turn-actions" },
