@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PATIENCE, ROOT, pause, run_tests, same, show } from "./lib/harness.mjs";
+import { contains, ROOT, run_tests, same, show, until } from "./lib/harness.mjs";
 
 const INTEROP = join(ROOT, "tests/interop");
 const GRAPHS = {
@@ -20,15 +20,13 @@ const CONVERSATIONS = [
   [["city", "Bern"], "Going to Bern, Bern"],
 ];
 
-// What the page shows of the agents, when it has a text and has not changed for a second.
+// What the page shows of the agents at the end of a run.
 async function settled(page, text) {
-  let before = "", since = Date.now();
-  for (const limit = Date.now() + PATIENCE; Date.now() < limit; await pause(100)) {
-    const now = (await page.locator(".agent").allInnerTexts()).join("\n");
-    if (now !== before) [before, since] = [now, Date.now()];
-    if (now.includes(text) && Date.now() - since > 1000) return now;
-  }
-  throw new Error(`no ${show(text)} in ${show(before)}`);
+  await page.locator("#stop").waitFor({ state: "hidden" });
+  await until(async () => !(await page.locator('.agent[aria-busy="true"]').count()), "the answer is shown");
+  const all = (await page.locator(".agent").allInnerTexts()).join("\n");
+  contains(all, text);
+  return all;
 }
 
 async function converse(page, url, words, wanted) {

@@ -42,6 +42,16 @@ const times_in = (all, part) => all.split(part).length - 1;
 const kept = (in_page = page) => in_page.evaluate(() => JSON.parse(localStorage.getItem("dragoman:conversations") ?? "[]"));
 const context_of = (in_page = page) => new URL(in_page.url()).searchParams.get("c");
 const a2a = (url, path) => fetch(`${url}${path}`, { headers: { "A2A-Version": "1.0" } }).then((r) => r.json());
+// Every text that the line of the activity has had, however short. Call it before the message is sent.
+async function watch_activity() {
+  await page.evaluate(() => {
+    window.activities = [];
+    new MutationObserver((list) => {
+      for (const { target, addedNodes } of list) if (target.className === "activity-text") window.activities.push(...[...addedNodes].map((n) => n.data));
+    }).observe(document.body, { childList: true, subtree: true });
+  });
+  return () => page.evaluate(() => window.activities);
+}
 async function open_card(card) {
   if (!(await card.evaluate((e) => e.open))) await card.locator("summary").first().press("Enter");
 }
@@ -234,15 +244,11 @@ test("every script of the demo agent has a test", on_page(async ({ server }) => 
 
 test("script status: what the agent does is shown apart from its answer [R004-07] [R004-08]", on_page(async ({ server }) => {
   await open(server);
-  await say("status");
-  const seen = new Set();
-  while (await page.locator("#stop:visible").count()) {
-    seen.add(await last(".activity").innerText().catch(() => ""));
-    await pause(50);
-  }
-  await settled();
+  const activities = await watch_activity();
+  await ask("status");
+  const seen = await activities();
   for (const step of ["Looking things up", "Thinking"]) {
-    check(seen.has(step), `it was not shown while it happened: ${step}: ${[...seen].join(", ")}`);
+    check(seen.includes(step), `it was not shown while it happened: ${step}: ${seen.join(", ")}`);
     check(!(await answer()).includes(step), `${step} is in the answer`);
   }
   same(await text(".progress-card .fold-title"), "5 status updates", "the list of steps");
@@ -251,10 +257,10 @@ test("script status: what the agent does is shown apart from its answer [R004-07
 
 test("script slow: a task that works without a message has a generic indicator, which is not part of the answer [R004-06]", on_page(async ({ server }) => {
   await open(server);
-  await say("slow 3");
-  await page.locator(".activity:visible", { hasText: /Working|Answering/ }).first().waitFor();
-  await settled();
-  const shown = await answer();
+  const activities = await watch_activity();
+  await ask("slow 3");
+  const shown = await answer(), seen = await activities();
+  check(seen.includes("Working") && seen.includes("Answering"), `indicators: ${seen.join(", ")}`);
   check(!/Working|Answering/.test(shown), shown);
 }));
 
@@ -337,6 +343,7 @@ test("files are shown inline if they are images, audio or PDF; everything else i
   await shown();
   await page.reload();
   await last(".file-part").first().waitFor();
+  await settled();
   await shown();
 }));
 
@@ -400,7 +407,7 @@ test("a reload, a link, Back and a second tab show the same conversation", on_pa
 
 test("a running task is followed again after a reload, by a second tab, and after other agents were shown", on_page(async ({ server, context }) => {
   await open(server);
-  await say("slow 12");
+  await say("slow 20"); // long enough to be at work until two pages have loaded
   await last(".markdown", { hasText: "2..." }).waitFor();
   const address = page.url();
   await page.click('#agents a[data-agent="hello"]');
@@ -414,8 +421,8 @@ test("a running task is followed again after a reload, by a second tab, and afte
   await tab.locator("#stop").waitFor();
   await page.reload();
   for (const p of [page, tab]) {
-    await p.locator(".markdown", { hasText: "12. Done." }).waitFor();
-    same((await p.locator(".markdown").allInnerTexts()).join("").replace(/\s/g, ""), "1...2...3...4...5...6...7...8...9...10...11...12.Done.", "the answer");
+    await p.locator(".markdown", { hasText: "20. Done." }).waitFor();
+    same((await p.locator(".markdown").allInnerTexts()).join("").replace(/\s/g, ""), `${Array.from({ length: 19 }, (_, i) => `${i + 1}...`).join("")}20.Done.`, "the answer");
     same(await turns(p).count(), 1, "turns");
   }
   await page.click('#agents a[data-agent="hello"]');
@@ -433,11 +440,11 @@ test("conversations of other clients are shown: messages, tools, files; a runnin
   await page.locator('a[data-context="from-afar"]').click();
   await until(async () => (await turns().count()) === 3, "three turns");
   same_json(await page.locator(".user-text").allInnerTexts(), ["tools", "file", "slow 6"], "messages of the user");
+  await page.locator(".markdown", { hasText: "6. Done." }).waitFor();
+  await settled();
   contains(await turns().nth(0).innerText(), "get_weather");
   same(await turns().nth(1).locator(".file-name").count(), 3, "files");
-  await page.locator(".markdown", { hasText: "6. Done." }).waitFor();
   same(times_in((await turns().nth(2).locator(".markdown").allInnerTexts()).join(""), "Done"), 1, "ends");
-  await settled();
   await ask("echo go on");
   contains(await answer(), "go on");
 }));
@@ -901,12 +908,14 @@ test("a live region says one sentence at the end of an answer", on_page(async ({
 
 test("with reduced motion nothing moves while an answer is awaited", on_page(async ({ server }) => {
   await open(server);
-  await say("slow 6");
+  await say("slow 600");
   await last(".activity:visible").waitFor();
   const moving = () => page.evaluate(() => document.getAnimations().filter((a) => a.playState === "running" && (a.effect.getComputedTiming().endTime > 10)).map((a) => `${a.animationName ?? a.transitionProperty}`));
   for (let i = 0; i < 20; i++, await pause(50)) same_json(await moving(), [], "animations");
   await page.emulateMedia({ reducedMotion: "no-preference" });
   await until(async () => (await moving()).length > 0, "the spinner turns without the setting");
+  await page.click("#stop");
+  await settled();
 }), { context: { reducedMotion: "reduce" } });
 
 test("the reader who scrolls up is left there, and can go back to the end", on_page(async ({ server }) => {
@@ -920,7 +929,8 @@ test("the reader who scrolls up is left there, and can go back to the end", on_p
   await page.locator("#log").hover();
   await page.mouse.wheel(0, -3000);
   await page.locator(".jump:visible").waitFor();
-  const before = await at();
+  let before = -1;
+  await until(async () => { const now = await at(), is_still = now === before; before = now; return is_still; }, "it has scrolled");
   await settled();
   check(Math.abs((await at()) - before) < 200, "it scrolled away from the reader");
   await page.click(".jump");
