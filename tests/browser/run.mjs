@@ -90,11 +90,17 @@ const is_sideways = () => page.evaluate(() => [document.documentElement, ...docu
 const scripts = new Set();
 function script(words, run, about = "") {
   const name = words.split(" ")[0];
+  script_test(name, about, async () => {
+    await ask(words);
+    await run();
+  });
+}
+// For scripts whose messages are not sent one after the other.
+function script_test(name, about, run) {
   scripts.add(name);
   for (const [where, context] of [["", {}], [", phone, dark", { ...PHONE, colorScheme: "dark" }]])
     test(`script ${name}${about}${where}`, on_page(async ({ server }) => {
       await open(server);
-      await ask(words);
       await run();
       same(await is_sideways(), false, "it scrolls sideways");
     }), { context });
@@ -233,7 +239,6 @@ script("subagent", async () => {
   same(await answer(), "The researcher says that all is well.", "the answer");
 });
 
-for (const name of ["status", "slow", "listen", "files"]) scripts.add(name); // below
 test("every script of the demo agent has a test", on_page(async ({ server }) => {
   await open(server);
   await ask("help");
@@ -242,8 +247,7 @@ test("every script of the demo agent has a test", on_page(async ({ server }) => 
   same_json([...scripts].filter((n) => !names.includes(n)), [], "tests of scripts that do not exist");
 }));
 
-test("script status: what the agent does is shown apart from its answer [R004-07] [R004-08]", on_page(async ({ server }) => {
-  await open(server);
+script_test("status", ": what the agent does is shown apart from its answer [R004-07] [R004-08]", async () => {
   const activities = await watch_activity();
   await ask("status");
   const seen = await activities();
@@ -253,19 +257,17 @@ test("script status: what the agent does is shown apart from its answer [R004-07
   }
   same(await text(".progress-card .fold-title"), "5 status updates", "the list of steps");
   same(await last(".activity").isVisible(), false, "the activity is there at the end");
-}));
+});
 
-test("script slow: a task that works without a message has a generic indicator, which is not part of the answer [R004-06]", on_page(async ({ server }) => {
-  await open(server);
+script_test("slow", ": a task that works without a message has a generic indicator, which is not part of the answer [R004-06]", async () => {
   const activities = await watch_activity();
   await ask("slow 3");
   const shown = await answer(), seen = await activities();
   check(seen.includes("Working") && seen.includes("Answering"), `indicators: ${seen.join(", ")}`);
   check(!/Working|Answering/.test(shown), shown);
-}));
+});
 
-test("script listen: messages reach the agent while it works, and everything is shown once", on_page(async ({ server }) => {
-  await open(server);
+script_test("listen", ": messages reach the agent while it works, and everything is shown once", async () => {
   await say("listen");
   await page.locator(".activity:visible", { hasText: "Listening" }).waitFor();
   await say("hello");
@@ -282,10 +284,9 @@ test("script listen: messages reach the agent while it works, and everything is 
   await until(async () => (await page.locator("#log").innerText()).includes("I heard 2 messages."), "the answer after a reload");
   await settled();
   await count();
-}));
+});
 
-test("script files: files are attached by button, drop and paste, and come back", on_page(async ({ server }) => {
-  await open(server);
+script_test("files", ": files are attached by button, drop and paste, and come back", async () => {
   await page.locator("#composer-files").setInputFiles([{ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("one") }]);
   await page.locator("#composer .chip", { hasText: "notes.txt" }).waitFor();
   const give = (kind, name) => page.evaluate(([event, file]) => {
@@ -301,7 +302,7 @@ test("script files: files are attached by button, drop and paste, and come back"
   contains(await answer(), "Files that came with your message: 3.");
   same_json(await last(".user .chip-name").allInnerTexts(), ["notes.txt", "dropped.csv", "pasted.csv"], "files of the message");
   same_json((await last(".file-name").allInnerTexts()), ["notes.txt", "dropped.csv", "pasted.csv"], "files of the answer");
-}));
+});
 
 test("files: a message waits for those that are being read; as much as is allowed reaches the agent, and more is refused", on_page(async ({ server }) => {
   await open(server);
