@@ -431,6 +431,36 @@ test("a running task is followed again after a reload, by a second tab, and afte
   await until(async () => (await turns().count()) === 1, "the other agent's conversation");
 }));
 
+test("what was written and attached, and not sent, is still there after another agent or view was shown", on_page(async ({ server }) => {
+  await open(server);
+  await ask("echo one");
+  const address = page.url();
+  await page.fill("#composer-text", "a draft");
+  await page.locator("#composer-files").setInputFiles([{ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("one") }]);
+  await page.locator("#composer .chip").waitFor();
+  await page.click('#agents a[data-agent="hello"]');
+  await page.locator(".welcome h2", { hasText: "Hello" }).waitFor();
+  same(await page.inputValue("#composer-text"), "", "the text for the other agent");
+  same(await page.locator("#composer .chip").count(), 0, "files for the other agent");
+  await page.fill("#composer-text", "another draft");
+  await page.click('.side-links a[href="/compare"]');
+  await page.locator("#composer-text").waitFor({ state: "detached" });
+  await page.goBack();
+  await page.locator(".welcome h2", { hasText: "Hello" }).waitFor();
+  same(await page.inputValue("#composer-text"), "another draft", "the text after another view");
+  await page.goBack();
+  await page.locator(".user-text", { hasText: "echo one" }).waitFor();
+  same(page.url(), address, "the address");
+  same(await page.inputValue("#composer-text"), "a draft", "the text after another agent");
+  same_json(await page.locator("#composer .chip-name").allInnerTexts(), ["notes.txt"], "files after another agent");
+  await page.press("#composer-text", "Enter");
+  await settled();
+  await page.click('#agents a[data-agent="hello"]');
+  await page.goBack();
+  await page.locator(".user-text", { hasText: "a draft" }).waitFor();
+  same(await page.inputValue("#composer-text"), "", "the text after it was sent");
+}));
+
 test("conversations of other clients are shown: messages, tools, files; a running one is followed", on_page(async ({ server }) => {
   const send = async (words) => {
     const body = { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message: { messageId: `m-${words}`, contextId: "from-afar", role: "ROLE_USER", parts: [{ text: words }] }, configuration: { returnImmediately: words.startsWith("slow") } } };

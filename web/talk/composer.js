@@ -50,12 +50,16 @@ export function new_composer({ on_send, on_stop, recall }) {
       if (mine !== generation) return; // another conversation is shown
       if (data === null) { refuse(`${f.name} was not attached: the browser cannot read it.`); continue; }
       const file = { name: f.name || "pasted", type: f.type || "application/octet-stream", size: f.size, data };
-      files.push(file);
-      const chip = file_chip(file, icon_button("close", `Remove ${file.name}`, () => { files = files.filter((x) => x !== file); chip.remove(); show(); text.focus(); }));
-      chips.append(chip);
+      attach(file);
     }
     show();
     text.focus();
+  }
+
+  function attach(file) {
+    files.push(file);
+    const chip = file_chip(file, icon_button("close", `Remove ${file.name}`, () => { files = files.filter((x) => x !== file); chip.remove(); show(); text.focus(); }));
+    chips.append(chip);
   }
 
   function submit() {
@@ -104,7 +108,17 @@ export function new_composer({ on_send, on_stop, recall }) {
     element, add_files, set_text,
     focus: () => text.focus({ preventScroll: true }),
     set_running(value) { is_running = value; show(); },
-    reset() { generation++; files = []; chips.replaceChildren(); end_edit(false); recalled = -1; set_text(""); },
+    // What is written and attached, to be shown again with reset(); null: nothing that is not sent.
+    draft: () => (editing || is_empty() ? null : { text: text.value, files }),
+    reset(draft) {
+      generation++;
+      files = [];
+      chips.replaceChildren();
+      end_edit(false);
+      recalled = -1;
+      for (const f of draft?.files ?? []) attach(f);
+      set_text(draft?.text ?? "");
+    },
     edit(value, what) { editing = what; note.hidden = false; set_text(value); text.focus(); },
   };
 }

@@ -12,6 +12,7 @@ import { copy_with } from "./turn.js";
 
 const MAX_IN_MEMORY = 12;
 const conversations = new Map(); // agent/context -> Conversation
+const drafts = new Map(); // agent/context -> what was written there and not sent; while another one is shown
 
 export async function mount_talk(element, first_route) {
   let agent = null, conversation = null, follow_end = null, change = 0;
@@ -24,6 +25,12 @@ export async function mount_talk(element, first_route) {
   });
   const stage = el("div", { class: "stage" }, log);
   element.replaceChildren(view_header(title, about), stage, composer.element);
+  const draft_key = () => `${conversation.agent.id}/${conversation.id}`;
+  const store_draft = () => {
+    const draft = conversation && composer.draft();
+    if (draft) drafts.set(draft_key(), draft);
+    else if (conversation) drafts.delete(draft_key());
+  };
   const stop_drops = accept_drops(element, composer.add_files);
 
   const show_fault = (e) => conversation.thread.append(el("p", { class: "failure", role: "alert" }, e.message));
@@ -60,6 +67,7 @@ export async function mount_talk(element, first_route) {
     const mine = ++change, agents = await load_agents();
     if (mine !== change) return;
     const wanted = route.agent ? agents.find((a) => a.id === route.agent) : agents[0];
+    store_draft();
     composer.element.hidden = !wanted;
     about.hidden = !wanted;
     if (!wanted) return show_unknown(route.agent, agents);
@@ -75,7 +83,8 @@ export async function mount_talk(element, first_route) {
     conversation.hooks = hooks_of(conversation);
     log.replaceChildren(conversation.thread);
     follow_end = stay_at_end(log, conversation.thread);
-    composer.reset();
+    composer.reset(drafts.get(draft_key()));
+    drafts.delete(draft_key());
     composer.set_running(conversation.running.length > 0);
     if (matchMedia("(hover: hover)").matches) composer.focus();
     if (route.context && !known) await restore(conversation);
@@ -133,6 +142,7 @@ export async function mount_talk(element, first_route) {
   return {
     update,
     unmount() {
+      store_draft();
       follow_end?.stop();
       stop_drops();
       stop_saved();
