@@ -289,6 +289,20 @@ test("a record of 8 MiB is shown in parts, and the page stays usable", async ({ 
   await until(async () => (await selected(page)) === "3", "record 3 is selected");
 });
 
+test("the active row of the grid is named while it has an element, and only then", async ({ page, server }) => {
+  const { task } = await turn(server, "a2a-1.0", "long 300");
+  await open(page, server, task);
+  await step_to(page, "Home");
+  const named = () => grid(page).getAttribute("aria-activedescendant"), scroll = (top) => grid(page).evaluate((e, y) => { e.scrollTop = y; }, top);
+  const first = await row(page, 1).getAttribute("id");
+  await until(async () => (await named()) === first, "the first row is named");
+  await scroll(1e9);
+  await row(page, 1).waitFor({ state: "detached" });
+  same(await named(), null, "the active row out of sight");
+  await scroll(0);
+  await until(async () => (await named()) === first, "the first row is named again");
+});
+
 test("everything by keyboard: steps, ends, details, menus", async ({ page, server }) => {
   const { task } = await turn(server, "a2a-1.0", "tools");
   await open(page, server, task);

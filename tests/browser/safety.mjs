@@ -88,6 +88,20 @@ for (const [size, viewport] of Object.entries(SIZES)) {
         await has_no_violations(page, "a conversation");
         const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         check(overflow <= 0, `the page is ${overflow} pixels wider than the screen`);
+        await page.click("#about");
+        await page.locator(".card-dialog[open]").waitFor();
+        await has_no_violations(page, "the dialog about an agent");
+        await page.keyboard.press("Escape");
+        await page.locator(".inspect-turn").first().click();
+        await page.locator("#drawer .grid .body .row").first().waitFor();
+        await has_no_violations(page, "the inspector in the drawer");
+        await page.click("#drawer > .view-header .icon-button");
+        if (size === "phone") {
+          await page.locator("#view .view-header .icon-button").first().click();
+          await page.locator("#conversations .conversation").first().waitFor();
+          await has_no_violations(page, "the panel on a small screen");
+          await page.locator("#side .brand .icon-button").click();
+        }
         const task = await page.evaluate(async () => (await (await fetch("/", { method: "POST", headers: { "Content-Type": "application/json", "A2A-Version": "1.0" }, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks", params: { pageSize: 1 } }) })).json()).result.tasks[0].id);
         for (const [path, ready] of [[`/inspect/${task}`, "main [role=grid], main table, main .row, main .rows"], ["/inspect", "main button"], ["/compare", "main button"], ["/operate", "main h2, main h1, main .note"], ["/agents/nobody/", "#composer-text, main .note"]]) {
           await page.goto(server.url + path);

@@ -88,7 +88,7 @@ export class Inspector {
     this.box.append(this.root);
     this.ruler = el("span", { class: "ruler", "aria-hidden": "true" }, "0".repeat(100));
     this.grid.append(this.ruler);
-    this.rows = new Rows(this.grid, this.body, { height_of: (i) => this.height_of(i), draw: (i, e) => this.draw(i, e) });
+    this.rows = new Rows(this.grid, this.body, { height_of: (i) => this.height_of(i), draw: (i, e) => this.draw(i, e), on_range: () => this.show_active() });
     this.detail = new Detail(this.detail_box, this.source, (r) => this.formats.map((format) => ({ format, entry: this.columns.entry(format, r.turn, r.seq) })), () => !(this.source.body?.size > SMALL), (r) => this.has_task(r));
     this.detail.wire.box.addEventListener("toggle", () => this.want_columns());
     this.watcher = new IntersectionObserver((list) => this.headings_seen(list), { root: this.grid, rootMargin: "0px 200px" });
@@ -458,8 +458,8 @@ export class Inspector {
     if (i >= 0) {
       this.mark(i, true);
       if (is_shown) this.rows.show(i);
-      this.grid.setAttribute("aria-activedescendant", `${this.id}-${seq}`);
     }
+    this.show_active();
     if (is_shown) this.options.on_place?.({ seq });
     this.show_detail();
   }
@@ -469,6 +469,13 @@ export class Inspector {
     const row = this.rows.drawn.get(i);
     row?.classList.toggle("selected", is_selected);
     row?.setAttribute("aria-selected", String(is_selected));
+  }
+
+  // Only rows in sight have elements that can be named.
+  show_active() {
+    const id = this.selected && `${this.id}-${this.selected.seq}`;
+    if (id && this.rows.drawn.get(this.index_of(this.selected.seq))?.id === id) this.grid.setAttribute("aria-activedescendant", id);
+    else this.grid.removeAttribute("aria-activedescendant");
   }
 
   show_detail() {
