@@ -11,10 +11,6 @@ export class HttpError extends Error {
 // ask(refused): a promise of the token; refused: the one before was wrong.
 export const on_token_needed = (ask) => { ask_user = ask; };
 export const has_token = () => token !== "";
-export function forget_token() {
-  token = "";
-  sessionStorage.removeItem(KEY);
-}
 
 async function new_token(refused) {
   asking ??= ask_user(refused).finally(() => { asking = null; });

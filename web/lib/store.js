@@ -37,11 +37,6 @@ export function save_conversation(c) {
   write(INDEX, list.slice(0, MAX_CONVERSATIONS));
 }
 
-export function forget_conversation(id) {
-  localStorage.removeItem(key_of(id));
-  write(INDEX, read(INDEX, []).filter((x) => x.id !== id));
-}
-
 // handler(id): another tab has saved this conversation.
 export function on_saved_elsewhere(handler) {
   const listen = (e) => { if (e.key?.startsWith(key_of(""))) handler(e.key.slice(key_of("").length)); };

@@ -21,7 +21,6 @@ export class Conversation {
     this.dropped = [];
     this.title = "";
     this.thread = el("div", { class: "thread" });
-    this.is_new = true;
   }
 
   get running() { return this.slots.filter((s) => s.is_running); }
@@ -330,7 +329,6 @@ export class Conversation {
     const own = stored?.entries ?? [];
     this.title = stored?.title ?? "";
     this.dropped = stored?.dropped ?? [];
-    this.is_new = false;
     const foreign = this.find_foreign(own, tasks.reverse());
     for (const entry of merge_entries(own, foreign, tasks.map((t) => t.id))) this.add_slot(entry);
     for (const [i, slot] of this.slots.entries()) {
