@@ -43,6 +43,13 @@ test('the agent of a file: the only one, the configured id, or by name', async (
         await assert.rejects(start(name), (e) => e.code === -32004 && pattern.test(e.message) && /node [\d.]+ \(\//.test(e.message));
 });
 
+test('a syntax error is explained with its file and line, also in a file that the agent imports', async () => {
+    for (const name of ['syntax.mjs', 'imports_syntax.mjs', 'imports_syntax.mjs:main'])
+        await assert.rejects(start(name), (e) => e.code === -32004 && /SyntaxError: Unexpected token ';' \(\/.*\/agents\/syntax\.mjs:2\) \(node /.test(e.message) &&
+            /^\/.*\/agents\/syntax\.mjs:2\nconst two = ;\n/.test(e.data.traceback));
+    await assert.rejects(start('throws_syntax.mjs'), (e) => e.code === -32004 && /SyntaxError: .*JSON/.test(e.message) && /throws_syntax\.mjs:1:/.test(e.data.traceback));
+});
+
 test('a question is answered by the next run, in another process', async () => {
     const first = await start('agents.mjs:asks'), one = first.run(params('hi'));
     assert.deepEqual(await one, { status: 'interrupted' });
