@@ -501,7 +501,8 @@ export class Turn {
 
     async #store() {
         const segment = this.#segment;
-        segment.events = Math.max(segment.events, this.#counts.events);
+        // the server counts from here on: also what a lost run has sent and this one has not reached yet
+        segment.events = Math.max(segment.events, this.#counts.events, this.#eventsBefore);
         segment.polls = Math.max(segment.polls, this.#counts.polls);
         await this.#sink.journal(this.#journal.encode(this.#inbox));
     }
