@@ -28,6 +28,12 @@ function hasOpenCall(messages) {
     return false;
 }
 
+/** Models refuse a message between a call of a tool and its result: only results enter there. */
+function withoutText(old, added) {
+    const results = added.filter((m) => m.getType() === 'tool');
+    return hasOpenCall([...old, ...results]) ? results : added;
+}
+
 /** messagesBefore: of the state that a resume finds. */
 async function inputOf(graph, compiled, { input, resume }, messagesBefore) {
     const { Command } = graph.library.langgraph;
@@ -35,8 +41,11 @@ async function inputOf(graph, compiled, { input, resume }, messagesBefore) {
     let state = null;
     if (input != null) {
         state = { ...input };
-        if (Array.isArray(state.messages)) state.messages = toMessages(graph, state.messages);
-        if (resume && hasOpenCall(messagesBefore)) delete state.messages; // models refuse a message between a call of a tool and its result
+        if (Array.isArray(state.messages)) {
+            state.messages = toMessages(graph, state.messages);
+            if (resume) state.messages = withoutText(messagesBefore, state.messages);
+            if (resume && !state.messages.length) delete state.messages;
+        }
         if (graph.entry) delete state.a2a_outbox;
         if (state.a2a_outbox === null && !(await acceptsInput(compiled, state))) delete state.a2a_outbox;
     }
