@@ -68,7 +68,7 @@ class Functions {
             get isFull() {
                 return connection.isFull;
             },
-            journal: (text) => run.journal(text),
+            journal: (makeText) => run.journal(makeText),
         }, run.signal);
         this.#turns.set(run.id, turn);
         try {

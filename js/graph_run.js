@@ -18,13 +18,34 @@ export function joinChunks(last, next) {
 
 const isText = (m) => m.chunk && !m.chunk_position && typeof m.content === 'string' && !m.tool_call_chunks && !m.usage_metadata;
 
-async function inputOf(graph, compiled, { input, resume }) {
+/** Whether the newest AI message calls a tool that has no result yet: a tool asks, or a node in front of it. */
+function hasOpenCall(messages) {
+    const done = new Set();
+    for (const m of messages.filter((one) => isMessage(one)).reverse()) {
+        if (m.getType() === 'tool') done.add(m.tool_call_id);
+        else if (m.getType() === 'ai') return (m.tool_calls ?? []).some((call) => !done.has(call.id));
+    }
+    return false;
+}
+
+/** Models refuse a message between a call of a tool and its result: only results enter there. */
+function withoutText(old, added) {
+    const results = added.filter((m) => m.getType() === 'tool');
+    return hasOpenCall([...old, ...results]) ? results : added;
+}
+
+/** messagesBefore: of the state that a resume finds. */
+async function inputOf(graph, compiled, { input, resume }, messagesBefore) {
     const { Command } = graph.library.langgraph;
     if (input != null && (typeof input !== 'object' || Array.isArray(input))) throw new RpcError(INVALID_PARAMS, 'run: expected input to be an object or null');
     let state = null;
     if (input != null) {
         state = { ...input };
-        if (Array.isArray(state.messages)) state.messages = toMessages(graph, state.messages);
+        if (Array.isArray(state.messages)) {
+            state.messages = toMessages(graph, state.messages);
+            if (resume) state.messages = withoutText(messagesBefore, state.messages);
+            if (resume && !state.messages.length) delete state.messages;
+        }
         if (graph.entry) delete state.a2a_outbox;
         if (state.a2a_outbox === null && !(await acceptsInput(compiled, state))) delete state.a2a_outbox;
     }
@@ -179,24 +200,25 @@ function configOf(graph, compiled, run, calls, messageId) {
 }
 
 /**
- * The state before a resumed run: messages of it are not new, also those of nodes that ran beside the interrupted one.
+ * The messages of the state before a resumed run: they are not new, also those of nodes that ran beside the interrupted one.
  * LangGraph ignores answers to interrupts that it does not know, and replays the old state.
  */
-async function idsBeforeResume(compiled, { thread, resume }) {
+async function messagesBeforeResume(compiled, { thread, resume }) {
     const state = await compiled.getState({ configurable: { thread_id: thread } }), { values } = state;
     const pending = (await interruptsOf(compiled, thread, state)).map((i) => i.id);
     const unknown = Object.keys(resume).find((id) => !pending.includes(id));
     if (unknown !== undefined) throw new RpcError(INVALID_PARAMS, `interrupt ${unknown} is not pending on this thread; pending: ${pending.join(', ') || 'none'}`);
-    return new Set((Array.isArray(values?.messages) ? values.messages : []).map((m) => m?.id).filter((id) => id != null));
+    return Array.isArray(values?.messages) ? values.messages : [];
 }
 
 export async function runGraph(graph, run) {
     const compiled = await graph.forThread(run.thread, configurableOf(run.params));
-    const observer = new Observer(graph, run, run.params.resume ? await idsBeforeResume(compiled, run.params) : null);
+    const before = run.params.resume ? await messagesBeforeResume(compiled, run.params) : null;
+    const observer = new Observer(graph, run, before && new Set(before.map((m) => m?.id).filter((id) => id != null)));
     const config = configOf(graph, compiled, run, observer.calls, await messageIdFor(graph, compiled, run.params));
     if (run.isDraining) run.control?.requestDrain('shutdown'); // it came before there was a control
     try {
-        const stream = await compiled.stream(await inputOf(graph, compiled, run.params), config);
+        const stream = await compiled.stream(await inputOf(graph, compiled, run.params, before ?? []), config);
         for await (const element of stream) {
             run.signal.throwIfAborted();
             observer.onElement(element);

@@ -1,9 +1,10 @@
 // Packages and modules of the project whose graphs are run. They must be the project's own copies: an object of another copy of
 // LangGraph is not an instance of the project's classes.
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { registerPackage } from './resolve.js';
 
 /** How this process is described in errors: which node, and where. */
@@ -83,12 +84,36 @@ async function enableTypeScript(file) {
     hasTypeScript = true;
 }
 
+const LOCATE_MS = 5000;
+const LOCATE = `const { registerPackage } = await import(process.argv[1]); registerPackage(); await import(process.argv[2]);`;
+
+/**
+ * Adds the file and the line to a syntax error of a module. node shows the place only of an error that ends the process, and stores it
+ * nowhere, so another process imports the file and is read.
+ */
+function locateSyntaxError(error, url) {
+    if (!(error instanceof SyntaxError) || !/^SyntaxError: .*\n +at .*\(node:/.test(error.stack)) return;
+    const args = ['--input-type=module', '--eval', LOCATE, new URL('./resolve.js', import.meta.url).href, url];
+    const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: LOCATE_MS, stdio: ['ignore', 'ignore', 'pipe'] });
+    const found = /^(file:\S+):(\d+)\n([^\n]*\n[^\n]*)\n/m.exec(stderr ?? '');
+    if (!found) return;
+    const place = `${fileURLToPath(found[1])}:${found[2]}`;
+    error.stack = `${place}\n${found[3]}\n${error.stack}`;
+    error.message = `${error.message} (${place})`;
+}
+
 /** Imports a file of the project. */
 export async function importFile(file) {
     if (!existsSync(file)) throw new Error(`no such file: ${file}`);
     registerPackage();
     if (/\.[cm]?tsx?$/.test(file)) await enableTypeScript(file);
-    return import(pathToFileURL(file).href);
+    const url = pathToFileURL(file).href;
+    try {
+        return await import(url);
+    } catch (error) {
+        locateSyntaxError(error, url);
+        throw error;
+    }
 }
 
 /** Splits "./src/agent.mjs:graph" into a path and the name of an export ("default" if it has none). */

@@ -95,10 +95,10 @@ export class Run {
         }
     }
 
-    /** Stores a text with the task, durably, together with all events sent before it. A long one is sent in parts. */
-    async journal(text) {
+    /** Stores the text that makeText() returns with the task, durably, together with all events sent before it. A long one is sent in parts. */
+    async journal(makeText) {
         await this.flushed();
-        const parts = [];
+        const text = makeText(), parts = []; // now: no event that the text does not count comes in between
         for (let i = 0; i === 0 || i < text.length;) {
             const end = text.charCodeAt(i + JOURNAL_PART - 1) >> 10 === 0x36 ? i + JOURNAL_PART + 1 : i + JOURNAL_PART; // not between two surrogates
             parts.push({ run: this.id, text: text.slice(i, end), ...(end < text.length ? { more: true } : {}) });

@@ -76,8 +76,8 @@ export class Conversation {
                 },
                 drained: async () => {},
                 isFull: false,
-                journal: async (text) => {
-                    this.#journal = text;
+                journal: async (makeText) => {
+                    this.#journal = makeText();
                     this.#emitted = 0;
                 },
             }, this.#controller.signal);

@@ -194,7 +194,7 @@ export class Turn {
     #isSuspended = false; // a question is being asked
     #hasAsked = false;
 
-    /** sink: {emit(event), drained(), isFull, journal(text)} */
+    /** sink: {emit(event), drained(), isFull, journal(makeText)} */
     constructor(params, sink, signal) {
         this.#sink = sink;
         this.#journal = new Journal(params);
@@ -500,10 +500,13 @@ export class Turn {
     }
 
     async #store() {
-        const segment = this.#segment;
-        segment.events = Math.max(segment.events, this.#counts.events);
-        segment.polls = Math.max(segment.polls, this.#counts.polls);
-        await this.#sink.journal(this.#journal.encode(this.#inbox));
+        const segment = this.#segment, counts = this.#counts, eventsBefore = this.#eventsBefore;
+        await this.#sink.journal(() => {
+            // the server counts from here on: also what a lost run has sent and this one has not reached yet
+            segment.events = Math.max(segment.events, counts.events, eventsBefore);
+            segment.polls = Math.max(segment.polls, counts.polls);
+            return this.#journal.encode(this.#inbox);
+        });
     }
 
     #check() {

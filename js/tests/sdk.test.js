@@ -195,6 +195,22 @@ test('a lost worker: the turn runs again, stored steps and output that was sent 
     assert.equal(conversation.task.artifacts.find((a) => a.artifactId === 'answer').parts[0].text, 'Hello, step 1, done');
 });
 
+test('a step is stored before the events that a lost run had sent: a second loss does not send them again', async () => {
+    let runs = 0;
+    const conversation = new Conversation(async (turn) => {
+        const run = ++runs;
+        await turn.progress('p1');
+        if (run > 1) await turn.step('slow', () => 1); // beside the events, and not done in the first run
+        await turn.progress('p2');
+        if (run === 1) throw new Error('killed');
+        await turn.progress('p3');
+        if (run === 2) throw new Error('killed');
+        await turn.progress('p4');
+    });
+    const results = [await conversation.send('x'), await conversation.resume(), await conversation.resume()];
+    assert.deepEqual(results.map((r) => r.progress), [['p1', 'p2'], ['p3'], ['p4']]);
+});
+
 test('a lost worker whose text is another one when it runs again: the artifact restarts', async () => {
     let word = 'first';
     const conversation = new Conversation(async (turn) => {

@@ -38,9 +38,16 @@ test('the agent of a file: the only one, the configured id, or by name', async (
     const unmarked = await start('agents.mjs:plain'), third = unmarked.run(params('x'));
     await third;
     assert.equal(textOf(unmarked, third), 'plain x');
-    for (const [name, pattern] of [['agents.mjs', /has several agents \(asks, deaf, .*name one/], ['agents.mjs:nope', /has no agent "nope"\. Agents: asks/],
+    for (const [name, pattern] of [['agents.mjs', /has several agents \(asks, beside, .*name one/], ['agents.mjs:nope', /has no agent "nope"\. Agents: asks/],
         ['nowhere.mjs', /no such file/], ['../lib/driver.js', /has no agent: export default agent\(/]])
         await assert.rejects(start(name), (e) => e.code === -32004 && pattern.test(e.message) && /node [\d.]+ \(\//.test(e.message));
+});
+
+test('a syntax error is explained with its file and line, also in a file that the agent imports', async () => {
+    for (const name of ['syntax.mjs', 'imports_syntax.mjs', 'imports_syntax.mjs:main'])
+        await assert.rejects(start(name), (e) => e.code === -32004 && /SyntaxError: Unexpected token ';' \(\/.*\/agents\/syntax\.mjs:2\) \(node /.test(e.message) &&
+            /^\/.*\/agents\/syntax\.mjs:2\nconst two = ;\n/.test(e.data.traceback));
+    await assert.rejects(start('throws_syntax.mjs'), (e) => e.code === -32004 && /SyntaxError: .*JSON/.test(e.message) && /throws_syntax\.mjs:1:/.test(e.data.traceback));
 });
 
 test('a question is answered by the next run, in another process', async () => {
@@ -53,6 +60,16 @@ test('a question is answered by the next run, in another process', async () => {
     const second = await start('agents.mjs:asks'), two = second.run(params('Ann', { journal, currentTask: { id: 't', status: { state: 'TASK_STATE_INPUT_REQUIRED' } } }));
     assert.deepEqual(await two, { status: 'completed' });
     assert.equal(textOf(second, two), 'Hello Ann');
+});
+
+test('a journal counts exactly the events that the server has received before it', async () => {
+    const driver = await start('agents.mjs:beside'), seen = [];
+    driver.onRequest = (_method, { run, text }) => {
+        seen.push([JSON.parse(text).segments.pop().events ?? 0, driver.eventsOf(run).filter((e) => e.data.statusUpdate?.status.message).length]);
+    };
+    assert.deepEqual(await driver.run(params('x')), { status: 'completed' });
+    assert.equal(seen.length, 1);
+    assert.equal(seen[0][0], seen[0][1]);
 });
 
 test('a message to a run that works reaches it', async () => {

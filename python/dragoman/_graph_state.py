@@ -138,7 +138,29 @@ async def apply_input(graph: Any, thread: str, given: Mapping[str, Any]) -> None
     if saved is None or not keys:
         return
     values = await _values_of(graph, thread, saved)
-    await _replace(graph, saved, {k: _merged(channels[k], values.get(k), given[k]) for k in keys})
+    if "messages" in keys:
+        given = {**given, "messages": _without_text(values.get("messages"), given["messages"])}
+        keys = [k for k in keys if k != "messages" or given["messages"]]
+    if keys:
+        await _replace(graph, saved, {k: _merged(channels[k], values.get(k), given[k]) for k in keys})
+
+
+def _without_text(old: Any, new: List[Any]) -> List[Any]:
+    """Models refuse a message between a call of a tool and its result: only results enter there."""
+    results = [m for m in new if message_type(m) == "tool"]
+    return results if _has_open_call([*(old if isinstance(old, list) else []), *results]) else new
+
+
+def _has_open_call(messages: List[Any]) -> bool:
+    """Whether the newest AI message calls a tool that has no result yet: a tool asks, or a node in front of it."""
+    done = set()
+    for m in reversed(messages):
+        kind = message_type(m)
+        if kind == "tool":
+            done.add(m.tool_call_id)
+        elif kind == "ai":
+            return any(call.get("id") not in done for call in m.tool_calls)
+    return False
 
 
 async def _replace(graph: Any, saved: Any, values: Dict[str, Any]) -> None:

@@ -144,6 +144,10 @@ class Connection(asyncio.Protocol):
 
     async def request(self, method: str, params: Mapping[str, Any]) -> Any:
         """Sends a request and returns the result. RpcError: the server's error. ConnectionClosed: there is no answer."""
+        return await self.start_request(method, params)
+
+    def start_request(self, method: str, params: Mapping[str, Any]) -> asyncio.Future[Any]:
+        """As request, but the line is queued when this returns."""
         if self.closed.done():
             raise ConnectionClosed("the server has closed the connection")
         self._requests += 1
@@ -151,10 +155,8 @@ class Connection(asyncio.Protocol):
         answer: asyncio.Future[Any] = self.loop.create_future()
         self._send({"jsonrpc": "2.0", "id": key, "method": method, "params": params})
         self._pending[key] = answer
-        try:
-            return await answer
-        finally:
-            self._pending.pop(key, None)
+        answer.add_done_callback(lambda _: self._pending.pop(key, None))
+        return answer
 
     def request_sync(self, method: str, params: Mapping[str, Any]) -> Any:
         """As request, for another thread: blocks it until the answer is here."""

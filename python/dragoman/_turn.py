@@ -471,7 +471,9 @@ class Turn:
 
     async def _store(self) -> None:
         segment = self._segment
-        segment.events, segment.polls = max(segment.events, self._events), max(segment.polls, self._polls)
+        # the server counts from here on: also what a lost run has sent and this one has not reached yet
+        segment.events = max(segment.events, self._events, self._events_before)
+        segment.polls = max(segment.polls, self._polls)
         await self._sink.journal(self._journal.encode(self._inbox))
 
     def _check(self) -> None:

@@ -67,8 +67,8 @@ class Run:
         """Stores a text with the task, durably, together with all events sent before it. A long one is sent in parts."""
         starts = range(0, len(text), _JOURNAL_PART) or range(1)
         parts = [{"run": self.id, "text": text[at:at + _JOURNAL_PART], **({"more": True} if at + _JOURNAL_PART < len(text) else {})} for at in starts]
-        # all are queued at once, in order: no part of another text comes in between
-        await asyncio.gather(*(self.connection.request("journal/put", part) for part in parts))
+        # all are queued now, in order: no part of another text comes in between, and no event that the text does not count
+        await asyncio.gather(*[self.connection.start_request("journal/put", part) for part in parts])
 
     async def fetch_journal(self) -> None:
         """A long journal is only announced in `run`: reads it into the params."""

@@ -10,7 +10,7 @@ import tap
 from dragoman import _journal
 from dragoman._rpc import EncodeError
 from dragoman.agent import Failed, NotDeterministic, Rejected, agent
-from dragoman.testing import Conversation, run
+from dragoman.testing import Conversation, _Lost, run
 
 
 def kinds(result):
@@ -615,6 +615,35 @@ class Losses(unittest.TestCase):
         result = Conversation(main).send("", lost_after=4)
         self.assertEqual(kinds(result), ["working", "working", "tool-start", "answer=x", "tool-complete", "answer+."])
         self.assertEqual(result.tool_calls, [{"name": "t", "arguments": {}, "success": True, "result": 5}])
+
+    def test_step_beside_events_and_two_losses(self):
+        """a step is stored before the events that the run before had sent: a second loss does not send them again"""
+        runs = itertools.count()
+
+        @agent
+        async def main(turn):
+            is_first = next(runs) == 0
+
+            async def slow():
+                await asyncio.sleep(3600 if is_first else 0)
+                await turn.step("slow", lambda: 1)
+            step = asyncio.create_task(slow())
+            await turn.progress("p1")
+            if not is_first:
+                await step
+            for text in ("p2", "p3", "p4"):
+                await turn.progress(text)
+            step.cancel()
+        c = Conversation(main)
+
+        async def lose_twice():
+            message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}
+            for n, lost_after in enumerate((3, 1)):  # the status at the start, p1 and p2; p3
+                with self.assertRaises(_Lost):
+                    await c._run(message, [], lost_after, None, {"history": []} if n else None, n > 0)
+            await c._run(message, [], None, None, {"history": []}, True)
+        asyncio.run(lose_twice())
+        self.assertEqual(c.result.progress, ["p1", "p2", "p3", "p4"])
 
     def test_question_that_was_stored_but_not_sent(self):
         """a loss between the journal and the question: the question is asked, the message is not its answer"""

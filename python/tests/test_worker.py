@@ -63,6 +63,12 @@ async def main(turn):
     elif word == "flood":
         for i in range(10**9):
             await turn.write("x" * 1000)
+    elif word == "beside":
+        async def report():
+            for i in range(10):
+                turn.progress(str(i))
+                await asyncio.sleep(0)
+        await asyncio.gather(turn.step("s", lambda: 1), report())
     elif word == "state":
         turn.state["n"] = 1
         await turn.file("a.txt", "hello")
@@ -337,6 +343,19 @@ class Replay(WorkerCase):
         task["artifacts"][0]["parts"][0]["text"] = "0 one"
         self.assertEqual(s.run("r2", "count 2", isResumed=True, attempt=2, currentTask=task), {"status": "completed"})
         self.assertEqual((s.text("r2"), s.events["r2"][0]["data"]["artifactUpdate"]["append"]), ("0 1 ", False))
+
+    def test_journal_beside_events(self):
+        """a journal counts exactly the events that the server has received before it"""
+        s, seen = self.ready(), []
+
+        def answer(method, params):
+            received = sum("statusUpdate" in e["data"] and "message" in e["data"]["statusUpdate"]["status"] for e in s.events.get("r1", []))
+            seen.append((json.loads(params["text"])["segments"][-1].get("events", 0), received))
+            return s.answer_request(method, params)
+        s.answer = answer
+        self.assertEqual(s.run("r1", "beside"), {"status": "completed"})
+        self.assertEqual([counted for counted, _ in seen], [received for _, received in seen])
+        self.assertEqual(len(seen), 1)
 
     def test_journal_of_another_program(self):
         """a journal that this package did not write is a clear error"""

@@ -178,6 +178,7 @@ static dgm_graph_turn read_turn(dgm_arena *a, const dgm_json *v)
         .keys = member(v, "keys"),
         .is_v10 = yyjson_is_true(dgm_json_get(v, DGM_STR("v10"))),
         .is_small = yyjson_is_true(dgm_json_get(v, DGM_STR("small"))),
+        .has_open_call = yyjson_is_true(dgm_json_get(v, DGM_STR("openCall"))),
     };
 }
 

@@ -11,6 +11,15 @@ export const asks = agent(async (turn) => {
     const name = await turn.ask('Your name?');
     await turn.write(`Hello ${name}`);
 });
+export const beside = agent(async (turn) => {
+    const report = async () => {
+        for (let i = 0; i < 20; i++) {
+            turn.progress(`${i}`);
+            await null;
+        }
+    };
+    await Promise.all([turn.step('s', () => 1), report()]);
+});
 export const steered = agent(async (turn) => {
     await turn.write('waiting');
     await turn.waitForMessage();

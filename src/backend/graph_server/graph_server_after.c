@@ -100,6 +100,24 @@ static const dgm_json *job_keys(struct gserver_job *j)
     return dgm_json_parse_trusted(j->arena, text);
 }
 
+/* Does the newest AI message of the thread call a tool that has no result? */
+static bool thread_has_open_call(const dgm_json *thread)
+{
+    const dgm_json *values = dgm_json_get(thread, DGM_STR("values"));
+    yyjson_val *messages = dgm_json_get(values, DGM_STR("messages")), *message;
+    size_t n_calls = 0, n_results = 0, i, n;
+    yyjson_arr_foreach (messages, i, n, message) {
+        dgm_str type = dgm_json_str_member(message, "type");
+        if (dgm_str_is(type, "ai")) {
+            n_calls = yyjson_arr_size(dgm_json_get(message, DGM_STR("tool_calls")));
+            n_results = 0;
+        } else if (dgm_str_is(type, "tool")) {
+            n_results++;
+        }
+    }
+    return n_results < n_calls;
+}
+
 /* The thread exists. */
 static void job_plan(struct gserver_job *j, const dgm_json *thread)
 {
@@ -112,7 +130,8 @@ static void job_plan(struct gserver_job *j, const dgm_json *thread)
                                      .task_id = in->task_id,
                                      .context_id = in->context_id,
                                      .keys = job_keys(j),
-                                     .is_v10 = j->agent->set.a2a_dialect == 1};
+                                     .is_v10 = j->agent->set.a2a_dialect == 1,
+                                     .has_open_call = thread_has_open_call(thread)};
     j->plan = dgm_graph_plan_turn(j->arena, &j->graph_turn);
     if (j->note
             .resume) { /* of a run that goes on, the question is not the status of the task any more */

@@ -119,6 +119,11 @@ static void put_inbox(const dgm_graph_turn *t, const dgm_message *m, dgm_buf *b)
 
 /* ---- messages ------------------------------------------------------------------------------------------------------------------------- */
 
+static bool skips_text(const dgm_graph_turn *t)
+{
+    return t->has_open_call && dgm_graph_pending(t->task);
+}
+
 /* The conversation before, then results of calls, then the text. */
 static void put_messages(dgm_arena *a, const dgm_graph_turn *t, const dgm_message *m, dgm_str text,
                          dgm_buf *b)
@@ -137,7 +142,7 @@ static void put_messages(dgm_arena *a, const dgm_graph_turn *t, const dgm_messag
             results.parts.at[results.parts.n++] = m->parts.at[i];
     }
     dgm_graph_put_flat(a, &list, &results);
-    if (text.n) {
+    if (text.n && !skips_text(t)) {
         dgm_buf_add_str(&list, list.n ? DGM_STR(",{\"role\":\"user\",\"content\":")
                                       : DGM_STR("{\"role\":\"user\",\"content\":"));
         dgm_json_put_str(&list, text);
@@ -306,7 +311,7 @@ dgm_graph_plan dgm_graph_plan_turn(dgm_arena *a, const dgm_graph_turn *turn)
     dgm_str text = turn_text(a, &m);
     const dgm_json *pending = dgm_graph_pending(turn->task);
     plan.input = turn_input(a, turn, &m, text);
-    if (text.n && has_key(turn->keys, "messages"))
+    if (text.n && has_key(turn->keys, "messages") && !skips_text(turn))
         plan.human_id = m.message_id;
     if (pending) {
         plan_answer(a, turn, pending, &m, &plan);

@@ -35,6 +35,9 @@ typedef struct dgm_graph_turn {
     bool is_v10; /* a2a_inbox in the form of A2A 1.0, not 0.3 */
     bool
         is_small; /* a2a_inbox.task without its history and artifacts: the complete one does not fit into a line */
+    /* The newest AI message of the thread calls a tool and has no result yet. The text of an answer does not enter state.messages then:
+     * models refuse a message between a call and its result. A worker checks this itself. */
+    bool has_open_call;
 } dgm_graph_turn;
 
 typedef struct dgm_graph_plan {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Store, message, newThread, start, textOf } from './lib.mjs';
 
-const NAMES = ['chat', 'plain', 'rewrapped', 'twoCalls', 'tools', 'subgraph', 'parallel', 'emits', 'outbox', 'strict', 'narrow', 'inbox', 'ask', 'askTwice', 'askMany', 'askInside',
+const NAMES = ['chat', 'plain', 'rewrapped', 'twoCalls', 'tools', 'subgraph', 'parallel', 'emits', 'outbox', 'strict', 'narrow', 'inbox', 'ask', 'toolAsks', 'askTwice', 'askMany', 'askInside',
     'breakpoint', 'slow', 'cpu', 'bad', 'loop', 'large', 'ownSaver', 'list', 'blocks', 'chunkInState'];
 const driver = await start(NAMES);
 after(() => driver.close());
@@ -155,6 +155,12 @@ test('an interrupt ends the run, with its value and the messages of the run; a r
     assert.deepEqual(texts(second), ['Ann', 'Hello "Ann", inbox {"a":1}']);
     const state = await driver.request('state', { agent: 'ask', thread, values: true });
     assert.deepEqual(state.values.messages.map((m) => m.content), ['text', 'Let me ask', 'Ann', 'Hello "Ann", inbox {"a":1}']);
+});
+
+test('the answer to a question of a tool is not put between the call and its result', async () => {
+    const thread = newThread(), { interrupts } = await run('toolAsks', message('x'), thread);
+    const result = await run('toolAsks', { resume: { [interrupts[0].id]: 'yes' }, input: { ...message('yes').input, a2a_outbox: null } }, thread);
+    assert.deepEqual([result.status, texts(result).pop()], ['completed', 'human ai tool']);
 });
 
 test('the value of an interrupt may be an object', async () => {

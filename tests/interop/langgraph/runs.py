@@ -16,7 +16,7 @@ TOOLS = [{"name": "calc", "description": "adds", "parameters": {"type": "object"
 NAMES = """tokens without_model rewrapped tool_messages silent emitting with_subgraph sync_subgraph parallel inbox inbox_after_resume
 outbox_message stale_outbox outbox_protobuf outbox_pydantic asks asks_twice breakpoint_before failing rejecting looping large_event
 large_state large_result prints blocks_cpu slow_async slow_sync floods tools_of_caller tools_in_context narrow_schemas pydantic_state
-plain_list steps delta_messages asks_in_order""".split()
+plain_list steps delta_messages asks_in_order tool_asks""".split()
 
 
 class Graphs(unittest.TestCase):
@@ -222,6 +222,13 @@ class Interrupts(Graphs):
         run = self.run_of("asks", given, thread, resume={asked[0]["id"]: "Bob"})
         self.assertEqual([m["type"] for m in run.value["messages"]], ["ai"])
         self.assertEqual(self.worker.state("asks", thread)["messageIds"].count(given["messages"][0]["id"]), 1)
+
+    def test_tool(self):
+        """the answer to a question of a tool is not put between the call and its result"""
+        thread = self.id()
+        asked, = self.asked("tool_asks", thread)
+        run = self.run_of("tool_asks", user("yes"), thread, resume={asked["id"]: "yes"})
+        self.assertEqual((run.value["status"], run.value["messages"][-1]["content"]), ("completed", "human ai tool"))
 
     def test_falsy(self):
         """a resume value may be empty, zero, false, null or an empty object"""

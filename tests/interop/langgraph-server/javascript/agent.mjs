@@ -1,7 +1,7 @@
 // The graphs of ../python/agent.py in JavaScript: what they do is chosen by the message. No model is needed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BaseChatModel } from '@langchain/core/language_models/chat_models';
-import { AIMessage, AIMessageChunk } from '@langchain/core/messages';
+import { AIMessage, AIMessageChunk, ToolMessage } from '@langchain/core/messages';
 import { ChatGenerationChunk } from '@langchain/core/outputs';
 import { Annotation, END, MessagesAnnotation, MessagesZodState, START, StateGraph, interrupt } from '@langchain/langgraph';
 
@@ -30,7 +30,7 @@ class Words extends BaseChatModel {
     }
 }
 
-const WORDS = ['fail', 'ask', 'approve', 'slow', 'sleep', 'count', 'write', 'loop', 'both'];
+const WORDS = ['fail', 'ask', 'approve', 'slow', 'sleep', 'count', 'write', 'loop', 'both', 'tool'];
 const say = (text) => ({ messages: [new AIMessage(text)] });
 
 /** The last message that names what to do, else the last one: the answer to a question is a message, too. */
@@ -74,7 +74,13 @@ export const graph = new StateGraph(MessagesZodState)
     .addNode('both', () => ({ messages: [] }))
     .addNode('first', () => say(`first ${interrupt({ prompt: 'First?' })}`))
     .addNode('second', () => say(`second ${interrupt({ prompt: 'Second?' })}`))
-    .addConditionalEdges(START, (state) => ({ loop: 'loop', both: 'both' })[lastText(state)] ?? 'answer', ['answer', 'loop', 'both'])
+    .addNode('call', () => ({ messages: [new AIMessage({ content: '', tool_calls: [{ name: 'book', args: {}, id: 'c1' }] })] }))
+    .addNode('book', () => ({ messages: [new ToolMessage({ content: `booked: ${interrupt({ prompt: 'Book?' })}`, tool_call_id: 'c1' })] }))
+    .addNode('types', (state) => say(state.messages.map((m) => m.getType()).join(' ')))
+    .addConditionalEdges(START, (state) => ({ loop: 'loop', both: 'both', tool: 'call' })[lastText(state)] ?? 'answer', ['answer', 'loop', 'both', 'call'])
+    .addEdge('call', 'book')
+    .addEdge('book', 'types')
+    .addEdge('types', END)
     .addEdge('loop', 'loop')
     .addEdge('both', 'first')
     .addEdge('both', 'second')

@@ -3,7 +3,7 @@ import asyncio
 from typing import Annotated, Any, AsyncIterator, Iterator, List, Optional, TypedDict
 
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
@@ -48,7 +48,7 @@ class State(TypedDict, total=False):
     messages: Annotated[List[Any], add_messages]
 
 
-WORDS = {"fail", "ask", "approve", "slow", "sleep", "count", "write", "loop", "both"}
+WORDS = {"fail", "ask", "approve", "slow", "sleep", "count", "write", "loop", "both", "tool"}
 
 
 def last_text(state: Any) -> str:
@@ -99,7 +99,8 @@ def loop(state: State) -> Any:
 
 
 def route(state: State) -> str:
-    return "loop" if last_text(state) == "loop" else "both" if last_text(state) == "both" else "answer"
+    text = last_text(state)
+    return text if text in ("loop", "both") else "call" if text == "tool" else "answer"
 
 
 def first(state: State) -> Any:
@@ -110,13 +111,30 @@ def second(state: State) -> Any:
     return {"messages": [AIMessage(content=f"second {interrupt({'prompt': 'Second?'})}")]}
 
 
+def call(state: State) -> Any:
+    return {"messages": [AIMessage(content="", tool_calls=[{"name": "book", "args": {}, "id": "c1"}])]}
+
+
+def book(state: State) -> Any:
+    return {"messages": [ToolMessage(content=f"booked: {interrupt({'prompt': 'Book?'})}", tool_call_id="c1")]}
+
+
+def types(state: State) -> Any:
+    return {"messages": [AIMessage(content=" ".join(m.type for m in state["messages"]))]}
+
+
 builder = StateGraph(State)
 builder.add_node("answer", answer)
 builder.add_node("loop", loop)
 builder.add_node("both", lambda state: {"messages": []})
 builder.add_node("first", first)
 builder.add_node("second", second)
-builder.add_conditional_edges(START, route, ["answer", "loop", "both"])
+builder.add_conditional_edges(START, route, ["answer", "loop", "both", "call"])
+for node in (call, book, types):
+    builder.add_node(node.__name__, node)
+builder.add_edge("call", "book")
+builder.add_edge("book", "types")
+builder.add_edge("types", END)
 builder.add_edge("loop", "loop")
 builder.add_edge("both", "first")
 builder.add_edge("both", "second")

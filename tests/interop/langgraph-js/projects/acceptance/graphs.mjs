@@ -2,8 +2,10 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AIMessage, AIMessageChunk, HumanMessage, ToolMessage } from '@langchain/core/messages';
+import { tool } from '@langchain/core/tools';
 import { FakeListChatModel } from '@langchain/core/utils/testing';
 import { Annotation, END, MemorySaver, MessagesAnnotation, Send, START, StateGraph, interrupt } from '@langchain/langgraph';
+import { ToolNode } from '@langchain/langgraph/prebuilt';
 import { z } from 'zod';
 import { emitData, emitFile, emitMessage, emitTaskMetadata, TaskRejected, callerTools } from '../../../../../js/langgraph.js';
 
@@ -108,6 +110,14 @@ export const ask = graphOf({
         trace('ask');
         return { messages: [new AIMessage(`Hello ${JSON.stringify(text)}, inbox ${JSON.stringify(state.a2a_inbox ?? null)}`)] };
     },
+}).compile();
+
+const book = tool(({ city }) => `${city}: ${interrupt(`Book ${city}?`)}`, {
+    name: 'book', description: 'Books a flight', schema: z.object({ city: z.string() }) });
+export const toolAsks = graphOf({
+    call: () => ({ messages: [new AIMessage({ content: '', tool_calls: [{ name: 'book', args: { city: 'Bern' }, id: 'c1' }] })] }),
+    tools: new ToolNode([book]),
+    types: (state) => ({ messages: [new AIMessage(state.messages.map((m) => m.getType()).join(' '))] }),
 }).compile();
 
 export const askTwice = graphOf({

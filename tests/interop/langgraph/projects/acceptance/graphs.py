@@ -7,10 +7,12 @@ from typing import Annotated, Any, List, Optional
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, add_messages
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, StreamWriter, interrupt
 from typing_extensions import TypedDict
 
@@ -201,6 +203,28 @@ def ask_text(state):
 
 
 asks = line(post, ask_text)
+
+
+@tool
+def book(city: str) -> str:
+    """Books a flight."""
+    return f"{city}: {interrupt(f'Book {city}?')}"
+
+
+def call_book(state):
+    return {"messages": [AIMessage(content="", tool_calls=[{"name": "book", "args": {"city": "Bern"}, "id": "c1"}])]}
+
+
+def list_types(state):
+    return {"messages": [AIMessage(content=" ".join(m.type for m in state["messages"]))]}
+
+
+def _tools():
+    builder = StateGraph(State).add_node(call_book).add_node("tools", ToolNode([book])).add_node(list_types)
+    return builder.add_edge(START, "call_book").add_edge("call_book", "tools").add_edge("tools", "list_types").compile()
+
+
+tool_asks = _tools()
 
 
 def first_question(state):
