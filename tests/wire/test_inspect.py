@@ -1,6 +1,7 @@
 """/debug/tasks/{id}: a task record by record, as columns of every protocol, with findings and the Task after each record."""
 import json
 import os
+import socket
 import subprocess
 import threading
 import urllib.parse
@@ -8,7 +9,7 @@ import urllib.parse
 from lib.a2a import REST1, RPC1, Client, message, new_id
 from lib.agents import completed, tck, waiting
 from lib.fronts import chat_body, run_input, ui_body
-from lib.http import Conn, Stream, ask
+from lib.http import Closed, Conn, Stream, ask
 from lib.server import DRAGOMAN, TOKENS, Server, agent, folder, is_sanitized, needs_ours, server, settings
 from lib.tap import check, each, same, soon, test
 
@@ -538,6 +539,9 @@ def _(body):
     for to in FORMATS:
         got = lines(play(s, f"/columns/{to}", body))
         same(got[-1]["seq"], None, "the end")
+        unread = [r["error"] for r in shown["records"][:1] if r.get("error")]
+        if unread and to != shown["format"]:
+            same([k.get("error") for k in got if "error" in k][:1], unread, f"{to}: why the conversion ends")
     play(s, "/findings", body)
     check(ask(s.address, "POST", "/debug/streams/fold", body).status in (200, 400), "fold")
 
@@ -679,6 +683,55 @@ def _():
     same(ask(s.address, "POST", "/debug/remote/card", b"{}", [("Content-Type", "text/plain"), *bearer(OPERATOR)]).status, 400, "no JSON")
     other.stop()
     check(remote(s, "card", {"url": other.url}).status in (500, 502), "no server")
+
+
+def answering(answer):
+    """The URL of a server that sends these bytes to everyone and closes the connection."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            conn, _ = listener.accept()
+            with conn:
+                conn.recv(65536)
+                conn.sendall(answer)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@each("another server whose answer is not one: {}", [
+    ("it switches to another protocol", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nbytes", "status 101"),
+    ("no HTTP", b"SSH-2.0-OpenSSH_9.2\r\n", "not HTTP"), ("nothing", b"", "without an answer"),
+])
+def _(answer, why):
+    needs_ours()
+    s = operated(inspect_remote=True, outbound={"allow": ["127.0.0.1"]})
+    for path in ("card", "send"):
+        r = remote(s, path, {"url": answering(answer), "body": sent("hi")})
+        same((r.status, r.get("x-dragoman-remote")), (500, None), r)
+        check(why in r.json["error"]["message"], r)
+    same(value(s, "/debug/me", OPERATOR)["operator"], True, "the server goes on")
+
+
+@each("another server whose answer is cut off: the part of it has no end here either, {}", [
+    ("a length", b"Content-Length: 10\r\n\r\ndata:"), ("chunks", b"Transfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\n9\r\n"),
+])
+def _(rest):
+    needs_ours()
+    s = operated(inspect_remote=True, outbound={"allow": ["127.0.0.1"]})
+    url = answering(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + rest)
+    with Conn(s.address) as conn:
+        conn.request("POST", "/debug/remote/send", json.dumps({"url": url, "body": sent("hi")}).encode(), JSON + bearer(OPERATOR))
+        r, got = conn.head(), b""
+        same((r.status, r.get("x-dragoman-remote")), (200, "1"), r)
+        try:
+            for chunk in conn.chunks(r):
+                got += chunk
+        except Closed:
+            same(got, b"data:", "the part")
+        else:
+            check(False, "the answer has an end")
 
 
 @test("another server: a caller that disconnects ends the request there")
