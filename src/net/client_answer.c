@@ -295,7 +295,8 @@ static void fetch_fail_without_head(dgm_fetch *f)
     long status = 0;
     curl_easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
     dgm_fetch_fail(f, DGM_FETCH_INVALID,
-                   dgm_arena_printf(f->arena, "the answer of %s has status %ld: expected 200 to 599",
+                   dgm_arena_printf(f->arena,
+                                    "the answer of %s has status %ld: expected 200 to 599",
                                     f->target, status));
 }
 

@@ -397,6 +397,26 @@ def _(format):
     same(frames(followed), frames(column(s, task, format)), "read again when it has ended")
 
 
+@each("a run whose client disconnects is canceled, also while it is inspected: {}", [
+    (p, p) for p in ("records", "columns/ag-ui", "columns/openai-chat", "columns/a2a-1.0")])
+def _(path):
+    needs_ours("needs the exec agent")
+    config = settings(agents=[agent("exec", settings={"command": UNTIL_TOLD, "input": "text", "output": "text"})])
+    config.update(on_disconnect={"ag-ui": "cancel"}, disconnect_grace_s={"ag-ui": 0})
+    s = server(None, config=config)
+    c, before = Client(s, RPC1), {t["id"] for t in value(s, "/debug/tasks")["tasks"]}
+    client, inspector = Conn(s.address), Conn(s.address)
+    client.request("POST", "/ag-ui", json.dumps(run_input("no gate", new_id("thread"))).encode(), JSON)
+    client.head()
+    task = soon(lambda: next((t["id"] for t in value(s, "/debug/tasks")["tasks"] if t["id"] not in before and t["runs"]), None), "the run")
+    inspector.request("GET", f"/debug/tasks/{task}/{path}")
+    inspector.head()
+    inspector.line()
+    client.reset()
+    soon(lambda: c.get(task).state == "TASK_STATE_CANCELED", "the run is canceled")
+    inspector.close()
+
+
 @test("tasks in memory are listed for operators")
 def _():
     needs_ours("needs the exec agent")

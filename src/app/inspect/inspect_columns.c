@@ -233,7 +233,7 @@ static void column_convert(struct inspect *t, struct column *k)
         .on_room = column_deliver, .on_gone = column_on_gone, .on_drain = column_on_drain};
     k->last_seq = t->turn->last_seq;
     dgm_inspect_begin(k->x, DGM_STR(DGM_INSPECT_LINES));
-    k->reader = dgm_log_reader_open(t->log, t->turn->first_seq - 1, column_deliver, k);
+    k->reader = dgm_log_observer_open(t->log, t->turn->first_seq - 1, column_deliver, k);
     dgm_inspect_close(t);
     dgm_http_watch(k->x, &watcher, k);
     dgm_http_forget_request(k->x);

@@ -102,7 +102,7 @@ static void records_on_found(dgm_code code, dgm_log *log, uint64_t after, dgm_re
         dgm_http_write(k->x, dgm_buf_str(&first));
         dgm_buf_done(&first);
     }
-    k->reader = dgm_log_reader_open(log, after, records_deliver, k);
+    k->reader = dgm_log_observer_open(log, after, records_deliver, k);
     dgm_http_watch(k->x, k->is_sse ? &sse : &lines, k);
     dgm_http_forget_request(k->x);
 }

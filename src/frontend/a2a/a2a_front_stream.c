@@ -278,7 +278,7 @@ void dgm_a2a_replay(const dgm_turn_replay *replay, const dgm_a2a_binding *bindin
     dgm_front_note_stream(x);
     dgm_http_begin(x, 200, replay->tap->content_type, headers, 2);
     dgm_http_watch(x, &watcher, s);
-    s->reader = dgm_log_reader_open(replay->log, replay->turn.first_seq - 1, deliver, s);
+    s->reader = dgm_log_observer_open(replay->log, replay->turn.first_seq - 1, deliver, s);
     dgm_http_forget_request(x);
     deliver(s);
 }

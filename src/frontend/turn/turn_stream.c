@@ -375,7 +375,8 @@ void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *t, dgm_log *lo
     if (t->messages.n && t->codec->builds_messages)
         copy_messages(g, &t->messages);
     dgm_buf_init(&g->whole, t->max_bytes ? t->max_bytes : DGM_MAX_OUTPUT_BYTES);
-    g->reader = dgm_log_reader_open(log, first_seq - 1, deliver, g);
+    g->reader = t->tap ? dgm_log_observer_open(log, first_seq - 1, deliver, g)
+                       : dgm_log_reader_open(log, first_seq - 1, deliver, g);
     if (g->t.as == DGM_OUTPUT_WHOLE) {
         static const dgm_http_watcher waits = {.on_gone = on_left};
         dgm_http_watch(x, &waits, g);
