@@ -10,7 +10,7 @@ from lib.a2a import REST1, RPC1, Client, message, new_id
 from lib.agents import completed, tck, waiting
 from lib.fronts import chat_body, run_input, ui_body
 from lib.http import Closed, Conn, Stream, ask
-from lib.server import DRAGOMAN, TOKENS, Server, agent, folder, is_sanitized, needs_ours, server, settings
+from lib.server import DRAGOMAN, TOKENS, Server, agent, folder, is_sanitized, needs_ours, needs_sqlite, server, settings
 from lib.tap import check, each, same, soon, test
 
 OPERATOR = "operator-secret"
@@ -415,6 +415,39 @@ def _(path):
     client.reset()
     soon(lambda: c.get(task).state == "TASK_STATE_CANCELED", "the run is canceled")
     inspector.close()
+
+
+def cut_or_not(conn, response):
+    """The lines of a response, and whether it had an end."""
+    text = b""
+    try:
+        for chunk in conn.chunks(response):
+            text += chunk
+    except Closed:
+        return text.decode().split("\n")[:-1], False
+    return text.decode().split("\n")[:-1], True
+
+
+@test("when the store fails nothing says that a turn has ended: connections are cut")
+def _():
+    needs_ours("needs the demo agent")
+    needs_sqlite("removes the file of the database")
+    path = os.path.join(folder(), "dragoman.db")
+    with Server(None, "sqlite:" + path, config=settings(agents=[agent("demo", settings={"pace": 0})])) as s:
+        task = Client(s, RPC1).send("slow 60000", config={"returnImmediately": True}).task["id"]
+        readers = {}
+        for what in ["records", *(f"columns/{f}" for f in FORMATS)]:
+            conn = Conn(s.address)
+            conn.request("GET", f"/debug/tasks/{task}/{what}")
+            readers[what] = (conn, conn.head())
+        for file in os.listdir(os.path.dirname(path)):
+            os.unlink(os.path.join(os.path.dirname(path), file))
+        for what, (conn, response) in readers.items():
+            got, has_end = cut_or_not(conn, response)
+            check(got and not has_end, f"{what}: {len(got)} lines, an end: {has_end}")
+            check(json.loads(got[-1])["seq"] is not None, f"{what}: {got[-1][:200]}")
+            conn.close()
+        s.kill()
 
 
 @test("tasks in memory are listed for operators")
