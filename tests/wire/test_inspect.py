@@ -198,6 +198,27 @@ def _():
         same(frames(column(s, newest(s), "ag-ui")), live, text)
 
 
+REPLACES = r"""read -r text
+printf '%s\n' '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"a draft"}]}}}'
+printf '%s\n' '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"the answer"}]}}}'
+printf '%s\n' '{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED"}}}'
+"""
+
+
+@each("AG-UI: a snapshot of messages has those that the client had: {}", [
+    ("only the new one", lambda thread, new: [new]), ("all", lambda thread, new: [*thread, new]),
+    ("a history that was edited", lambda thread, new: [user("other"), {"id": new_id("a"), "role": "assistant", "content": "words"}, new])])
+def _(messages):
+    needs_ours("needs the exec agent")
+    s = server(None, config=settings(agents=[agent("exec", id="demo", settings={"command": REPLACES})]))
+    thread, held = new_id("thread"), []
+    for turn in range(3):
+        live = by_ag_ui(s, None, thread, {"messages": messages(held, user(f"turn {turn}"))})
+        events = [json.loads(line[6:]) for line in live.splitlines() if line.startswith("data: ")]
+        held = next(e for e in events if e["type"] == "MESSAGES_SNAPSHOT")["messages"]
+        same(frames(column(s, newest(s), "ag-ui")), live, f"turn {turn}")
+
+
 @test("AI SDK: the turn that goes on with a decision about a call")
 def _():
     needs_ours("needs the demo agent")

@@ -215,7 +215,7 @@ static void column_deliver(void *arg)
         dgm_http_write(k->x, dgm_buf_str(&out));
     dgm_buf_done(&out);
     if (is_over || is_cut || k->is_draining || (has_room && !k->follows))
-        column_finish(k, is_cut ? dgm_http_cut : dgm_http_end);
+        column_finish(k, is_cut && k->follows ? dgm_http_cut : dgm_http_end);
 }
 
 static void column_on_gone(void *arg)

@@ -61,7 +61,7 @@ static void records_deliver(void *arg)
     if (out.n)
         dgm_http_write(k->x, dgm_buf_str(&out));
     dgm_buf_done(&out);
-    bool is_cut = dgm_log_reader_is_cut(k->reader);
+    bool is_cut = k->follows && dgm_log_reader_is_cut(k->reader);
     if (k->is_draining || (has_room && !k->follows) || dgm_log_reader_is_over(k->reader)) {
         dgm_log_reader_close(k->reader);
         (is_cut ? dgm_http_cut : dgm_http_end)(k->x); /* which frees k */

@@ -186,7 +186,7 @@ static void deliver(void *arg)
     if (end || s->is_draining || (has_room && p && !p->tap->follows)) {
         dgm_log_reader_close(s->reader);
         a2a_replay_close(p);
-        (is_cut ? dgm_http_cut : dgm_http_end)(s->x); /* which frees s */
+        (is_cut && p->tap->follows ? dgm_http_cut : dgm_http_end)(s->x); /* which frees s */
     }
 }
 

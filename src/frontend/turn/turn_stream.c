@@ -311,11 +311,12 @@ static void deliver(void *arg)
     if (has_room && g->state == TURN_REPLAYING)
         turn_go_live(g);
     size_t end = out->n;
-    if (g->state < TURN_CUT && dgm_log_reader_is_cut(g->reader)) {
+    bool is_cut = g->state < TURN_CUT && dgm_log_reader_is_cut(g->reader);
+    if (is_cut && (!g->t.tap || g->t.tap->follows)) {
         turn_cut(g);
         return;
     }
-    if (g->state < TURN_CUT && dgm_log_reader_is_over(g->reader)) {
+    if (g->state < TURN_CUT && !is_cut && dgm_log_reader_is_over(g->reader)) {
         turn_set_state(g, TURN_CUT);
         if (g->stream)
             dgm_stream_end_input(g->stream, NULL);
