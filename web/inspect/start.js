@@ -73,6 +73,8 @@ function remote_form(open_recording, signal) {
   };
   const run = async () => {
     const card = await read_card(), { address, body, version } = message_to(card, url.value, words.value);
+    if (token.value && new URL(address, url.value).origin !== new URL(url.value).origin) // a card must not send the token elsewhere
+      throw new Error(`The card names another server: ${address}. The token is sent only to the address that was entered.`);
     const r = await post("/debug/remote/send", { url: address, body, headers: headers({ "A2A-Version": version }) });
     const { text, is_cut } = await text_of(r.body);
     open_recording(`${card.name ?? "remote agent"}${is_cut ? " (the answer is cut off)" : ""}`, new Blob([text]));
