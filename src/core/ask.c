@@ -164,7 +164,7 @@ static void live_handle_cancel(struct live *l, struct call *c)
 
 static void cancel_without_readers(struct wait *w, struct live *l)
 {
-    if (!l->run || !dgm_live_turn_runs(l, w->turn) || dgm_log_n_readers(l->log))
+    if (!l->run || !dgm_live_turn_runs(l, w->turn) || dgm_log_n_clients(l->log))
         return;
     if (l->share && dgm_store_is_followed(l->shard->core->o.store, dgm_live_owner(l), l->id))
         wait_then(l, w->turn, DGM_FOLLOW_MS / 4,

@@ -35,6 +35,7 @@ struct dgm_log_reader {
     dgm_log_reader *next, **prev;    /* in the list of its loop */
     struct dgm_log_segment *segment; /* of seq; NULL before the first record */
     uint64_t seq;
+    bool is_observer;
     dgm_loop_turn turn; /* its fn is on_ready; the first call comes at the end of the turn */
 };
 
@@ -239,6 +240,18 @@ size_t dgm_log_n_readers(const dgm_log *log)
     return n;
 }
 
+/* An observer is counted in n_observers while it is counted as a reader, and for a shorter time: so a client is never left out. */
+size_t dgm_log_n_clients(const dgm_log *log)
+{
+    uint32_t observers;
+    size_t readers;
+    do {
+        observers = atomic_load(&log->n_observers);
+        readers = dgm_log_n_readers(log);
+    } while (observers != atomic_load(&log->n_observers));
+    return readers > observers ? readers - observers : 0;
+}
+
 bool dgm_log_is_shared(const dgm_log *log)
 {
     return atomic_load(&log->refs) > 1;
@@ -262,6 +275,14 @@ dgm_log_reader *dgm_log_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on
     return r;
 }
 
+dgm_log_reader *dgm_log_observer_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, void *arg)
+{
+    dgm_log_reader *r = dgm_log_reader_open(log, after, on_ready, arg);
+    r->is_observer = true;
+    atomic_fetch_add(&log->n_observers, 1);
+    return r;
+}
+
 static void free_reader(void *reader)
 {
     dgm_spare_free(reader, sizeof(dgm_log_reader));
@@ -275,6 +296,8 @@ void dgm_log_reader_close(dgm_log_reader *r)
     *r->prev = r->next;
     if (r->next)
         r->next->prev = r->prev;
+    if (r->is_observer)
+        atomic_fetch_sub(&r->log->n_observers, 1);
     atomic_fetch_sub(&r->log->loops[loop->index].n, 1);
     dgm_log_unref(r->log);
     if (r->turn

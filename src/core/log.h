@@ -30,7 +30,8 @@ struct dgm_log {
     _Atomic uint32_t refs;
     uint16_t n_loops;
     _Atomic bool closed, is_cut;
-    _Atomic uint64_t first_seq; /* goes down when older records are put in front */
+    _Atomic uint32_t n_observers; /* readers that are no clients; in `loops`, too */
+    _Atomic uint64_t first_seq;   /* goes down when older records are put in front */
     _Atomic uint64_t published;
     _Atomic(struct dgm_log_segment *) head; /* of first_seq */
     /* The whole Task at the end of the log, for those who wait for nothing else: the owner sets it, once. It is there for
@@ -75,6 +76,10 @@ void dgm_log_cut(dgm_log *log);
 /* on_ready(arg): there is more to read, or it is over. On the loop the reader was opened on, later,
  * once per turn. The first record it gives is after + 1; after may be anything from first - 1 on. */
 dgm_log_reader *dgm_log_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, void *arg);
+/* The same for a reader that is no client of the task, the inspector: a run that only observers read is a run that no client
+ * reads. */
+dgm_log_reader *dgm_log_observer_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready,
+                                      void *arg);
 void dgm_log_reader_close(dgm_log_reader *r); /* NULL is fine; on_ready is not called any more */
 
 /* The next record, borrowed as long as the reader is open; NULL: no more for now. */
@@ -87,4 +92,5 @@ dgm_log *dgm_log_reader_log(const dgm_log_reader *r);
 /* The Task that the log ended with, borrowed like the records; NULL: it has not, or it was not kept. */
 dgm_record *dgm_log_reader_task(const dgm_log_reader *r);
 size_t dgm_log_n_readers(const dgm_log *log); /* on all loops; changes under one's feet */
+size_t dgm_log_n_clients(const dgm_log *log); /* without observers */
 bool dgm_log_is_shared(const dgm_log *log); /* somebody else has a reference: a reader, an answer */

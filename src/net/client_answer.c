@@ -289,12 +289,27 @@ static size_t on_header_line(char *p, size_t size, size_t n, void *arg)
     return f->canceled ? 0 : n;
 }
 
+/* libcurl takes "101 Switching Protocols" for a final answer: bytes follow, and handlers have seen no head. */
+static void fetch_fail_without_head(dgm_fetch *f)
+{
+    long status = 0;
+    curl_easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
+    dgm_fetch_fail(f, DGM_FETCH_INVALID,
+                   dgm_arena_printf(f->arena,
+                                    "the answer of %s has status %ld: expected 200 to 599",
+                                    f->target, status));
+}
+
 static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
 {
     dgm_fetch *f = arg;
     n *= size;
     if (f->canceled)
         return CURL_WRITEFUNC_ERROR;
+    if (!f->has_head && !f->is_redirect) {
+        fetch_fail_without_head(f);
+        return CURL_WRITEFUNC_ERROR;
+    }
     if (f->paused)
         return CURL_WRITEFUNC_PAUSE;
     f->body_n += n;

@@ -262,6 +262,12 @@ static void bad_servers(void **state)
          DGM_FETCH_INVALID,
          true,
          "the answer of 127.0.0.1:%d is not HTTP"},
+        {"another protocol, which no request asks for",
+         {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nbytes", 0},
+         {.body = DGM_STR("{}")},
+         DGM_FETCH_INVALID,
+         true,
+         "the answer of 127.0.0.1:%d has status 101: expected 200 to 599"},
         {"no answer in time",
          {NULL, HOLD},
          {.limits = {.first_byte_ms = 100}},
@@ -354,6 +360,7 @@ static void bad_servers(void **state)
             print_error("%s: %d, %s\n", row->name, g->end, g->what);
         assert_int_equal(g->end, row->end);
         assert_int_equal(g->n_ends, 1);
+        assert_true(g->n_heads || !g->body.n);
         assert_int_equal(g->may_be_received, row->received);
         if (row->what) {
             snprintf(what, sizeof what, row->what, server.port);

@@ -1,6 +1,7 @@
 // The inspector, the comparison and the operators' view in chromium. TAP.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HERE, check, contains, end, run_tests, same, same_json, start, until } from "./lib/harness.mjs";
@@ -354,6 +355,42 @@ test("another A2A server: its card and its stream, through this server, if it is
     rmSync(folder, { recursive: true });
   }
 });
+
+test("another A2A server: its card cannot send the token to a third one, and the part of an answer that was cut off is shown", async ({ page }) => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-inspect-")), file = join(folder, "dragoman.yaml"), calls = [];
+  writeFileSync(file, JSON.stringify({ agents: [{ id: "hello", type: "hello" }], inspect_remote: true, outbound: { allow: ["127.0.0.1"] } }));
+  const third = createServer((request, response) => { // its answer has no end
+    calls.push(request.headers.authorization ?? "no token");
+    response.writeHead(200, { "Content-Type": "text/event-stream", "Content-Length": "1000" });
+    response.write('data: {"jsonrpc":"2.0","id":1,"result":{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}}\n\n');
+    setTimeout(() => response.destroy(), 300);
+  });
+  const other = createServer((_request, response) => {
+    response.writeHead(200, { "Content-Type": "application/json" });
+    response.end(JSON.stringify({ name: "Other", supportedInterfaces: [{ protocolBinding: "JSONRPC", protocolVersion: "1.0", url: `http://127.0.0.1:${third.address().port}/` }] }));
+  });
+  for (const s of [third, other]) await new Promise((r) => s.listen(0, "127.0.0.1", r));
+  const near = await start("--store", "memory:", "-c", file);
+  try {
+    await page.goto(`${near.url}/inspect`);
+    await page.fill("#remote-url", `http://127.0.0.1:${other.address().port}`);
+    await page.fill("#remote-token", "a-secret");
+    await page.click("text=Send and inspect");
+    await page.locator(".remote-card .error").waitFor();
+    contains(await page.locator(".remote-card .error").innerText(), "names another server");
+    same(calls.length, 0, "calls of the third server");
+    await page.fill("#remote-token", "");
+    await page.click("text=Send and inspect");
+    await row(page, 1).waitFor();
+    same_json(calls, ["no token"], "calls of the third server without a token");
+    contains(await page.locator("h1, .view-header, header").allInnerTexts().then((l) => l.join(" ")), "cut off");
+  } finally {
+    await end(near);
+    third.close();
+    other.close();
+    rmSync(folder, { recursive: true });
+  }
+}, { allowed: /ERR_INCOMPLETE_CHUNKED_ENCODING|net::/ });
 
 // ---- compare ------------------------------------------------------------------------------------------------------------
 

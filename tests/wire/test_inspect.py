@@ -1,6 +1,7 @@
 """/debug/tasks/{id}: a task record by record, as columns of every protocol, with findings and the Task after each record."""
 import json
 import os
+import socket
 import subprocess
 import threading
 import urllib.parse
@@ -8,8 +9,8 @@ import urllib.parse
 from lib.a2a import REST1, RPC1, Client, message, new_id
 from lib.agents import completed, tck, waiting
 from lib.fronts import chat_body, run_input, ui_body
-from lib.http import Conn, Stream, ask
-from lib.server import DRAGOMAN, TOKENS, Server, agent, folder, is_sanitized, needs_ours, server, settings
+from lib.http import Closed, Conn, Stream, ask
+from lib.server import DRAGOMAN, TOKENS, Server, agent, folder, is_sanitized, needs_ours, needs_sqlite, server, settings
 from lib.tap import check, each, same, soon, test
 
 OPERATOR = "operator-secret"
@@ -195,6 +196,27 @@ def _():
         live = by_ag_ui(s, text, new_id("thread"), more)
         check(text == "old client" or "above" in live, live[:300])
         same(frames(column(s, newest(s), "ag-ui")), live, text)
+
+
+REPLACES = r"""read -r text
+printf '%s\n' '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"a draft"}]}}}'
+printf '%s\n' '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"the answer"}]}}}'
+printf '%s\n' '{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED"}}}'
+"""
+
+
+@each("AG-UI: a snapshot of messages has those that the client had: {}", [
+    ("only the new one", lambda thread, new: [new]), ("all", lambda thread, new: [*thread, new]),
+    ("a history that was edited", lambda thread, new: [user("other"), {"id": new_id("a"), "role": "assistant", "content": "words"}, new])])
+def _(messages):
+    needs_ours("needs the exec agent")
+    s = server(None, config=settings(agents=[agent("exec", id="demo", settings={"command": REPLACES})]))
+    thread, held = new_id("thread"), []
+    for turn in range(3):
+        live = by_ag_ui(s, None, thread, {"messages": messages(held, user(f"turn {turn}"))})
+        events = [json.loads(line[6:]) for line in live.splitlines() if line.startswith("data: ")]
+        held = next(e for e in events if e["type"] == "MESSAGES_SNAPSHOT")["messages"]
+        same(frames(column(s, newest(s), "ag-ui")), live, f"turn {turn}")
 
 
 @test("AI SDK: the turn that goes on with a decision about a call")
@@ -396,6 +418,59 @@ def _(format):
     same(frames(followed), frames(column(s, task, format)), "read again when it has ended")
 
 
+@each("a run whose client disconnects is canceled, also while it is inspected: {}", [
+    (p, p) for p in ("records", "columns/ag-ui", "columns/openai-chat", "columns/a2a-1.0")])
+def _(path):
+    needs_ours("needs the exec agent")
+    config = settings(agents=[agent("exec", settings={"command": UNTIL_TOLD, "input": "text", "output": "text"})])
+    config.update(on_disconnect={"ag-ui": "cancel"}, disconnect_grace_s={"ag-ui": 0})
+    s = server(None, config=config)
+    c, before = Client(s, RPC1), {t["id"] for t in value(s, "/debug/tasks")["tasks"]}
+    client, inspector = Conn(s.address), Conn(s.address)
+    client.request("POST", "/ag-ui", json.dumps(run_input("no gate", new_id("thread"))).encode(), JSON)
+    client.head()
+    task = soon(lambda: next((t["id"] for t in value(s, "/debug/tasks")["tasks"] if t["id"] not in before and t["runs"]), None), "the run")
+    inspector.request("GET", f"/debug/tasks/{task}/{path}")
+    inspector.head()
+    inspector.line()
+    client.reset()
+    soon(lambda: c.get(task).state == "TASK_STATE_CANCELED", "the run is canceled")
+    inspector.close()
+
+
+def cut_or_not(conn, response):
+    """The lines of a response, and whether it had an end."""
+    text = b""
+    try:
+        for chunk in conn.chunks(response):
+            text += chunk
+    except Closed:
+        return text.decode().split("\n")[:-1], False
+    return text.decode().split("\n")[:-1], True
+
+
+@test("when the store fails nothing says that a turn has ended: connections are cut")
+def _():
+    needs_ours("needs the demo agent")
+    needs_sqlite("removes the file of the database")
+    path = os.path.join(folder(), "dragoman.db")
+    with Server(None, "sqlite:" + path, config=settings(agents=[agent("demo", settings={"pace": 0})])) as s:
+        task = Client(s, RPC1).send("slow 60000", config={"returnImmediately": True}).task["id"]
+        readers = {}
+        for what in ["records", *(f"columns/{f}" for f in FORMATS)]:
+            conn = Conn(s.address)
+            conn.request("GET", f"/debug/tasks/{task}/{what}")
+            readers[what] = (conn, conn.head())
+        for file in os.listdir(os.path.dirname(path)):
+            os.unlink(os.path.join(os.path.dirname(path), file))
+        for what, (conn, response) in readers.items():
+            got, has_end = cut_or_not(conn, response)
+            check(got and not has_end, f"{what}: {len(got)} lines, an end: {has_end}")
+            check(json.loads(got[-1])["seq"] is not None, f"{what}: {got[-1][:200]}")
+            conn.close()
+        s.kill()
+
+
 @test("tasks in memory are listed for operators")
 def _():
     needs_ours("needs the exec agent")
@@ -538,6 +613,9 @@ def _(body):
     for to in FORMATS:
         got = lines(play(s, f"/columns/{to}", body))
         same(got[-1]["seq"], None, "the end")
+        unread = [r["error"] for r in shown["records"][:1] if r.get("error")]
+        if unread and to != shown["format"]:
+            same([k.get("error") for k in got if "error" in k][:1], unread, f"{to}: why the conversion ends")
     play(s, "/findings", body)
     check(ask(s.address, "POST", "/debug/streams/fold", body).status in (200, 400), "fold")
 
@@ -679,6 +757,55 @@ def _():
     same(ask(s.address, "POST", "/debug/remote/card", b"{}", [("Content-Type", "text/plain"), *bearer(OPERATOR)]).status, 400, "no JSON")
     other.stop()
     check(remote(s, "card", {"url": other.url}).status in (500, 502), "no server")
+
+
+def answering(answer):
+    """The URL of a server that sends these bytes to everyone and closes the connection."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            conn, _ = listener.accept()
+            with conn:
+                conn.recv(65536)
+                conn.sendall(answer)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@each("another server whose answer is not one: {}", [
+    ("it switches to another protocol", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nbytes", "status 101"),
+    ("no HTTP", b"SSH-2.0-OpenSSH_9.2\r\n", "not HTTP"), ("nothing", b"", "without an answer"),
+])
+def _(answer, why):
+    needs_ours()
+    s = operated(inspect_remote=True, outbound={"allow": ["127.0.0.1"]})
+    for path in ("card", "send"):
+        r = remote(s, path, {"url": answering(answer), "body": sent("hi")})
+        same((r.status, r.get("x-dragoman-remote")), (500, None), r)
+        check(why in r.json["error"]["message"], r)
+    same(value(s, "/debug/me", OPERATOR)["operator"], True, "the server goes on")
+
+
+@each("another server whose answer is cut off: the part of it has no end here either, {}", [
+    ("a length", b"Content-Length: 10\r\n\r\ndata:"), ("chunks", b"Transfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\n9\r\n"),
+])
+def _(rest):
+    needs_ours()
+    s = operated(inspect_remote=True, outbound={"allow": ["127.0.0.1"]})
+    url = answering(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + rest)
+    with Conn(s.address) as conn:
+        conn.request("POST", "/debug/remote/send", json.dumps({"url": url, "body": sent("hi")}).encode(), JSON + bearer(OPERATOR))
+        r, got = conn.head(), b""
+        same((r.status, r.get("x-dragoman-remote")), (200, "1"), r)
+        try:
+            for chunk in conn.chunks(r):
+                got += chunk
+        except Closed:
+            same(got, b"data:", "the part")
+        else:
+            check(False, "the answer has an end")
 
 
 @test("another server: a caller that disconnects ends the request there")

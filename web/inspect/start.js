@@ -73,8 +73,11 @@ function remote_form(open_recording, signal) {
   };
   const run = async () => {
     const card = await read_card(), { address, body, version } = message_to(card, url.value, words.value);
+    if (token.value && new URL(address, url.value).origin !== new URL(url.value).origin) // a card must not send the token elsewhere
+      throw new Error(`The card names another server: ${address}. The token is sent only to the address that was entered.`);
     const r = await post("/debug/remote/send", { url: address, body, headers: headers({ "A2A-Version": version }) });
-    open_recording(`${card.name ?? "remote agent"}`, new Blob([await text_of(r.body)]));
+    const { text, is_cut } = await text_of(r.body);
+    open_recording(`${card.name ?? "remote agent"}${is_cut ? " (the answer is cut off)" : ""}`, new Blob([text]));
   };
   return el("section", { class: "panel" }, el("h2", {}, "Another A2A server"),
     el("p", { class: "soft" }, "The request goes through this server, under its rules for addresses."),
@@ -93,14 +96,20 @@ function message_to(card, url, text) {
   return { address, version: is_10 ? "1.0" : "0.3", body: { jsonrpc: "2.0", id: 1, method: is_10 ? "SendStreamingMessage" : "message/stream", params: { message } } };
 }
 
+// The part that has arrived is worth a look, too: is_cut.
 async function text_of(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader(), parts = [];
-  for (let n = 0; n < MAX_ANSWER; ) {
-    const { value, done } = await reader.read();
+  let is_cut = false;
+  for (let n = 0; !is_cut; ) {
+    const { value, done } = await reader.read().catch((e) => {
+      if (!n || e.name === "AbortError") throw e;
+      return { value: "", done: (is_cut = true) };
+    });
     if (done) break;
     parts.push(value);
     n += value.length;
+    is_cut = n >= MAX_ANSWER;
   }
   reader.cancel().catch(() => {});
-  return parts.join("");
+  return { text: parts.join(""), is_cut };
 }

@@ -185,18 +185,19 @@ static bool column_is_last(const struct column *k, const dgm_record *r)
            (dgm_state_is_terminal(r->head.state) || dgm_state_is_interrupted(r->head.state));
 }
 
-static void column_finish(struct column *k)
+/* end: dgm_http_end, or dgm_http_cut if there is more that this server cannot read. It frees k. */
+static void column_finish(struct column *k, void (*end)(dgm_http_exchange *x))
 {
     dgm_log_reader_close(k->reader);
     column_close(k);
-    dgm_http_end(k->x); /* which frees k */
+    end(k->x);
 }
 
 static void column_deliver(void *arg)
 {
     struct column *k = arg;
     const dgm_record *r = NULL;
-    bool is_over = false, has_room;
+    bool is_over = false, is_cut, has_room;
     dgm_buf out;
     dgm_buf_init(&out, SIZE_MAX); /* bounded by the backlog and the size of one record's frames */
     while ((has_room = dgm_http_backlog(k->x) + out.n < BACKLOG_BYTES) && !is_over &&
@@ -206,19 +207,20 @@ static void column_deliver(void *arg)
             column_put_converted(k, r, &out);
         is_over = !k->converter || column_is_last(k, r);
     }
-    is_over = is_over || dgm_log_reader_is_over(k->reader);
+    is_cut = !is_over && dgm_log_reader_is_cut(k->reader);
+    is_over = is_over || (!is_cut && dgm_log_reader_is_over(k->reader));
     if (is_over)
         column_put_end(k, &out);
     if (out.n)
         dgm_http_write(k->x, dgm_buf_str(&out));
     dgm_buf_done(&out);
-    if (is_over || k->is_draining || (has_room && !k->follows))
-        column_finish(k);
+    if (is_over || is_cut || k->is_draining || (has_room && !k->follows))
+        column_finish(k, is_cut && k->follows ? dgm_http_cut : dgm_http_end);
 }
 
 static void column_on_gone(void *arg)
 {
-    column_finish(arg);
+    column_finish(arg, dgm_http_end);
 }
 
 static void column_on_drain(void *arg)
@@ -233,7 +235,7 @@ static void column_convert(struct inspect *t, struct column *k)
         .on_room = column_deliver, .on_gone = column_on_gone, .on_drain = column_on_drain};
     k->last_seq = t->turn->last_seq;
     dgm_inspect_begin(k->x, DGM_STR(DGM_INSPECT_LINES));
-    k->reader = dgm_log_reader_open(t->log, t->turn->first_seq - 1, column_deliver, k);
+    k->reader = dgm_log_observer_open(t->log, t->turn->first_seq - 1, column_deliver, k);
     dgm_inspect_close(t);
     dgm_http_watch(k->x, &watcher, k);
     dgm_http_forget_request(k->x);

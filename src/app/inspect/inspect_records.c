@@ -61,9 +61,10 @@ static void records_deliver(void *arg)
     if (out.n)
         dgm_http_write(k->x, dgm_buf_str(&out));
     dgm_buf_done(&out);
+    bool is_cut = k->follows && dgm_log_reader_is_cut(k->reader);
     if (k->is_draining || (has_room && !k->follows) || dgm_log_reader_is_over(k->reader)) {
         dgm_log_reader_close(k->reader);
-        dgm_http_end(k->x); /* which frees k */
+        (is_cut ? dgm_http_cut : dgm_http_end)(k->x); /* which frees k */
     }
 }
 
@@ -102,7 +103,7 @@ static void records_on_found(dgm_code code, dgm_log *log, uint64_t after, dgm_re
         dgm_http_write(k->x, dgm_buf_str(&first));
         dgm_buf_done(&first);
     }
-    k->reader = dgm_log_reader_open(log, after, records_deliver, k);
+    k->reader = dgm_log_observer_open(log, after, records_deliver, k);
     dgm_http_watch(k->x, k->is_sse ? &sse : &lines, k);
     dgm_http_forget_request(k->x);
 }

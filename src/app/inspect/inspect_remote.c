@@ -101,8 +101,12 @@ static void view_on_end(void *user, const dgm_fetch_result *result)
     struct remote_view *v = user;
     dgm_err err = {0};
     v->fetch = NULL;
-    if (v->has_begun) {
+    if (v->has_begun && result->end == DGM_FETCH_OK) {
         dgm_http_end(v->x);
+        return;
+    }
+    if (v->has_begun) {
+        dgm_http_cut(v->x); /* else the part would be a complete answer to the caller */
         return;
     }
     dgm_http_watch(v->x, NULL, NULL);

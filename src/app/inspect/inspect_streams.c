@@ -237,8 +237,8 @@ static bool playing_convert(struct playing *p, const struct recorded *v, dgm_fra
     if (!p->converter)
         return true; /* it has failed before */
     if (v->error) {
-        p->err = (dgm_err){0};
-        dgm_fail(&p->err, DGM_PARSE, NULL, "%s", v->error);
+        if (v->error != p->err.msg) /* p->err has it already */
+            dgm_fail(&p->err, DGM_PARSE, NULL, "%s", v->error);
         return false;
     }
     dgm_buf_init(&bytes, SIZE_MAX); /* a value has a limit */

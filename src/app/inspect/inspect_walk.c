@@ -65,7 +65,7 @@ void dgm_inspect_walk(const struct inspect_walk *walk)
     struct walking *k = dgm_http_alloc(walk->x, sizeof *k);
     k->w = *walk;
     k->w.log = dgm_log_ref(walk->log);
-    k->reader = dgm_log_reader_open(k->w.log, walk->after, walk_ignore, NULL);
+    k->reader = dgm_log_observer_open(k->w.log, walk->after, walk_ignore, NULL);
     dgm_http_watch(walk->x, &watcher, k);
     dgm_loop_post(dgm_loop_current(), walk_step, k);
 }

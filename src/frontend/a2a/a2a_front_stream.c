@@ -178,14 +178,15 @@ static void deliver(void *arg)
                (dgm_state_is_terminal(r->head.state) ||
                 (r->head.state == DGM_STATE_INPUT_REQUIRED && s->ends_at_question)));
     }
+    bool is_cut = p && !end && dgm_log_reader_is_cut(s->reader);
     end = end || dgm_log_reader_is_over(s->reader);
-    if (end && p)
+    if (end && p && !is_cut)
         p->tap->on_frames(p->tap->arg, NULL, (dgm_str){0}, &scratch->out);
     dgm_http_write(s->x, dgm_buf_str(&scratch->out));
     if (end || s->is_draining || (has_room && p && !p->tap->follows)) {
         dgm_log_reader_close(s->reader);
         a2a_replay_close(p);
-        dgm_http_end(s->x); /* which frees s */
+        (is_cut && p->tap->follows ? dgm_http_cut : dgm_http_end)(s->x); /* which frees s */
     }
 }
 
@@ -278,7 +279,7 @@ void dgm_a2a_replay(const dgm_turn_replay *replay, const dgm_a2a_binding *bindin
     dgm_front_note_stream(x);
     dgm_http_begin(x, 200, replay->tap->content_type, headers, 2);
     dgm_http_watch(x, &watcher, s);
-    s->reader = dgm_log_reader_open(replay->log, replay->turn.first_seq - 1, deliver, s);
+    s->reader = dgm_log_observer_open(replay->log, replay->turn.first_seq - 1, deliver, s);
     dgm_http_forget_request(x);
     deliver(s);
 }

@@ -8,6 +8,8 @@
 
 #include <ctype.h>
 
+#define NOTED_ID_BYTES ((size_t)2 << 10) /* of a message list: some 50 ids */
+
 /* ---- what it says ------------------------------------------------------------------------------------------------------ */
 
 bool dgm_agui_peer_of(dgm_str version, bool *ret_old)
@@ -99,14 +101,33 @@ bool dgm_agui_read(struct agui_op *op)
     return true;
 }
 
+/* For replays: a snapshot of messages starts with those of the client. Their ids are stored while they are few. */
+static void agui_note_put_messages(const struct agui_op *op, dgm_buf *b)
+{
+    const dgm_canon_messages *m = &op->input.messages;
+    size_t bytes = 0;
+    for (size_t i = 0; i < m->n; i++)
+        bytes += m->at[i].id.n;
+    if (bytes > NOTED_ID_BYTES) {
+        dgm_buf_printf(b, "%zu", m->n);
+        return;
+    }
+    dgm_buf_add_char(b, '[');
+    for (size_t i = 0; i < m->n; i++) {
+        if (i)
+            dgm_buf_add_char(b, ',');
+        dgm_json_put_str(b, m->at[i].id);
+    }
+    dgm_buf_add_char(b, ']');
+}
+
 dgm_str dgm_agui_note_text(const struct agui_op *op)
 {
     dgm_str parent = op->input.parent_run_id, text = {0};
     dgm_buf b;
-    if (!op->old_peer && !parent.n)
-        return text;
-    dgm_buf_init(&b, SIZE_MAX); /* the id has a limit */
-    dgm_buf_printf(&b, "{\"old\":%s", op->old_peer ? "true" : "false");
+    dgm_buf_init(&b, SIZE_MAX); /* ids have limits */
+    dgm_buf_printf(&b, "{\"old\":%s,\"had\":", op->old_peer ? "true" : "false");
+    agui_note_put_messages(op, &b);
     if (parent.n) {
         dgm_buf_add_lit(&b, ",\"parent\":");
         dgm_json_put_str(&b, parent);
@@ -122,6 +143,29 @@ void dgm_agui_note_read(struct agui_op *op, dgm_str text)
     const dgm_json *note = text.n ? dgm_json_parse_trusted(op->arena, text) : NULL;
     op->old_peer = yyjson_is_true(dgm_json_get(note, DGM_STR("old")));
     op->input.parent_run_id = dgm_json_str_member(note, "parent");
+    yyjson_val *had = dgm_json_get(note, DGM_STR("had")), *id;
+    size_t i, max;
+    op->had.n = yyjson_is_arr(had)    ? yyjson_arr_size(had)
+                : yyjson_is_uint(had) ? yyjson_get_uint(had)
+                                      : SIZE_MAX;
+    if (yyjson_is_arr(had))
+        op->had.at = dgm_new_n(op->arena, dgm_str, op->had.n + 1);
+    yyjson_arr_foreach (had, i, max, id)
+        op->had.at[i] = dgm_json_str(id);
+}
+
+dgm_canon_messages dgm_agui_note_messages(const struct agui_op *op, dgm_canon_messages thread)
+{
+    size_t n = op->had.n;
+    if (n > thread.n)
+        return thread;
+    dgm_canon_messages list = {dgm_new_n(op->arena, dgm_canon_message, n + 1), n};
+    for (size_t i = 0; i < n; i++) {
+        list.at[i] = thread.at[thread.n - n + i];
+        if (op->had.at)
+            list.at[i].id = op->had.at[i];
+    }
+    return list;
 }
 
 /* How the events of a run that is followed from its start, or behind a cursor, are changed. Lives as long as the

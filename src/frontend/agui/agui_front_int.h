@@ -29,8 +29,13 @@ struct agui_op {
     bool is_beginning;
     bool old_peer;           /* of before 1.0 */
     const dgm_turn_tap *tap; /* of a replay; NULL: a client */
-    bool binary;             /* it asked for protobuf */
-    bool had_resume;         /* and some of it may be left */
+    /* of a replay: the messages that the client had. n: SIZE_MAX, not known; at NULL: their ids are not known */
+    struct {
+        dgm_str *at;
+        size_t n;
+    } had;
+    bool binary;     /* it asked for protobuf */
+    bool had_resume; /* and some of it may be left */
     dgm_str ignored; /* entries of `resume` that no task waits for, as the header lists them */
     dgm_turn_resolving resolving;
     dgm_turn_hold *hold; /* of a thread's messages, until they are sent; NULL: none */
@@ -63,6 +68,8 @@ void dgm_agui_follow(const struct agui_op *op, dgm_turn_output *output);
 /* What is stored with a run, so that its stream can be repeated; empty: it is like most others. */
 dgm_str dgm_agui_note_text(const struct agui_op *op);
 void dgm_agui_note_read(struct agui_op *op, dgm_str text);
+/* The messages of the client, as far as they are stored here: the last of the thread, with the ids that the client sent. */
+dgm_canon_messages dgm_agui_note_messages(const struct agui_op *op, dgm_canon_messages thread);
 /* The request has the header X-Dragoman-On-Disconnect: continue. The run then goes on without its reader. */
 bool dgm_agui_continues(const dgm_http_request *r);
 /* Of the header Last-Event-ID; false if there is no such header or its value is not a number. */

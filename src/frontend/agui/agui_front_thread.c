@@ -234,7 +234,7 @@ static void agui_on_history_of_replay(dgm_code code, const dgm_turn_history *his
     }
     dgm_canon_messages shown = dgm_agui_shown(op->arena, &history->messages);
     size_t n = dgm_agui_cut(&shown, op->message_id, op->input.run_id);
-    attach_at(op, until(shown, n), 0);
+    attach_at(op, dgm_agui_note_messages(op, until(shown, n)), 0);
 }
 
 void dgm_agui_replay(const dgm_turn_replay *replay)

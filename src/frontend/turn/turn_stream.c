@@ -311,11 +311,12 @@ static void deliver(void *arg)
     if (has_room && g->state == TURN_REPLAYING)
         turn_go_live(g);
     size_t end = out->n;
-    if (g->state < TURN_CUT && dgm_log_reader_is_cut(g->reader)) {
+    bool is_cut = g->state < TURN_CUT && dgm_log_reader_is_cut(g->reader);
+    if (is_cut && (!g->t.tap || g->t.tap->follows)) {
         turn_cut(g);
         return;
     }
-    if (g->state < TURN_CUT && dgm_log_reader_is_over(g->reader)) {
+    if (g->state < TURN_CUT && !is_cut && dgm_log_reader_is_over(g->reader)) {
         turn_set_state(g, TURN_CUT);
         if (g->stream)
             dgm_stream_end_input(g->stream, NULL);
@@ -375,7 +376,8 @@ void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *t, dgm_log *lo
     if (t->messages.n && t->codec->builds_messages)
         copy_messages(g, &t->messages);
     dgm_buf_init(&g->whole, t->max_bytes ? t->max_bytes : DGM_MAX_OUTPUT_BYTES);
-    g->reader = dgm_log_reader_open(log, first_seq - 1, deliver, g);
+    g->reader = t->tap ? dgm_log_observer_open(log, first_seq - 1, deliver, g)
+                       : dgm_log_reader_open(log, first_seq - 1, deliver, g);
     if (g->t.as == DGM_OUTPUT_WHOLE) {
         static const dgm_http_watcher waits = {.on_gone = on_left};
         dgm_http_watch(x, &waits, g);
