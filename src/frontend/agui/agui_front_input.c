@@ -107,7 +107,7 @@ static void agui_note_put_messages(const struct agui_op *op, dgm_buf *b)
     const dgm_canon_messages *m = &op->input.messages;
     size_t bytes = 0;
     for (size_t i = 0; i < m->n; i++)
-        bytes += m->at[i].id.n;
+        bytes += m->at[i].id.n + 3; /* with its quotes and comma */
     if (bytes > NOTED_ID_BYTES) {
         dgm_buf_printf(b, "%zu", m->n);
         return;
