@@ -438,6 +438,27 @@ static void messages_of_a_history(void **state)
         "TEXT_MESSAGE_START 5\nTEXT_MESSAGE_CONTENT 5 \"Fine.\" whole\nTEXT_MESSAGE_END 5\n");
 }
 
+/* In words that a Chat client would write; other data of a user is JSON text. */
+static void decisions_of_the_caller(void **state)
+{
+#define DECIDES(id, rest) MESSAGE(id, "USER", DATA("{\"type\":\"approval\"," rest "}"), "")
+#define SHOWN(id, text)                                                                            \
+    "TEXT_MESSAGE_START " id " user\nTEXT_MESSAGE_CONTENT " id " \"" text                          \
+    "\" whole\nTEXT_MESSAGE_END " id "\n"
+    (void)state;
+    check_run(BARE,
+              DECIDES("1", "\"id\":\"k\",\"approved\":true")
+                  DECIDES("2", "\"approved\":false,\"reason\":\"not today\"")
+                      DECIDES("3", "\"approved\":true,\"arguments\":{\"n\":2}")
+                          DECIDES("4", "\"approved\":1")
+                              MESSAGE("5", "USER", DATA("{\"approved\":true}"), ""),
+              SHOWN("1", "yes") SHOWN("2", "no: not today") SHOWN("3", "yes, with {\\\"n\\\":2}")
+                  SHOWN("4", "{\\\"type\\\": \\\"approval\\\", \\\"approved\\\": 1}")
+                      SHOWN("5", "{\\\"approved\\\": true}"));
+#undef DECIDES
+#undef SHOWN
+}
+
 static void a_whole_task_says_everything_once(void **state)
 {
     (void)state;
@@ -666,6 +687,7 @@ DGM_TEST_MAIN(
     dgm_test_holds(calls_of_one_model_call_share_a_parent, "R000-28"),
     dgm_test_holds(arguments_come_in_pieces, "R000-27 R000-36"),
     dgm_test_holds(messages_of_a_history, "R000-21 R000-22 R000-28 R000-29"),
+    dgm_test(decisions_of_the_caller),
     dgm_test(a_whole_task_says_everything_once), dgm_test(reasoning_state_steps_usage_custom),
     dgm_test(a_patch_of_the_state_is_a_delta_again), dgm_test(the_last_status_reports_the_usage),
     dgm_test(agents_that_are_invoked_are_subagents), dgm_test(malformed_calls_are_named),
