@@ -112,6 +112,7 @@ static void the_seed_is_of_the_process(void **state)
     assert_true(dgm_hash_seed() == dgm_hash_seed());
 }
 
-DGM_TEST_MAIN(dgm_test(the_seed_is_of_the_process), dgm_test(what_was_put_is_found), dgm_test(empty_and_absent_keys_are_the_same),
-              dgm_test(keys_may_hold_nuls), dgm_test(growing_keeps_all_at_every_size),
+DGM_TEST_MAIN(dgm_test(the_seed_is_of_the_process), dgm_test(what_was_put_is_found),
+              dgm_test(empty_and_absent_keys_are_the_same), dgm_test(keys_may_hold_nuls),
+              dgm_test(growing_keeps_all_at_every_size),
               dgm_test(twenty_thousand_keys_keep_their_values))
