@@ -268,6 +268,19 @@ static void a_question_behind_an_artifact(void **state)
                        "TEXT_MESSAGE_START q\nTEXT_MESSAGE_CONTENT q \"Which city?\" whole\n"
                        "TEXT_MESSAGE_END q\n"
                        "RUN_FINISHED c t interrupt {t input_required \"Which city?\"}\n");
+    /* the same Task, read from the store */
+    check_run(ALONE,
+              "{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_"
+              "INPUT_REQUIRED\"" SAYS("q", TEXT("Which city?"),
+                                      "") "},"
+                                          "\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[" TEXT(
+                                              "Hi") "]}]}}\n",
+              BEGUN "TEXT_MESSAGE_START t-m1" AS(
+                  "a") "\n"
+                       "TEXT_MESSAGE_CONTENT t-m1 \"Hi\" whole\nTEXT_MESSAGE_END t-m1\n"
+                       "TEXT_MESSAGE_START q\nTEXT_MESSAGE_CONTENT q \"Which city?\" whole\n"
+                       "TEXT_MESSAGE_END q\n"
+                       "RUN_FINISHED c t interrupt {t input_required \"Which city?\"}\n");
 }
 
 static void questions_are_interrupts(void **state)
@@ -687,9 +700,8 @@ DGM_TEST_MAIN(
     dgm_test_holds(calls_of_one_model_call_share_a_parent, "R000-28"),
     dgm_test_holds(arguments_come_in_pieces, "R000-27 R000-36"),
     dgm_test_holds(messages_of_a_history, "R000-21 R000-22 R000-28 R000-29"),
-    dgm_test(decisions_of_the_caller),
-    dgm_test(a_whole_task_says_everything_once), dgm_test(reasoning_state_steps_usage_custom),
-    dgm_test(a_patch_of_the_state_is_a_delta_again), dgm_test(the_last_status_reports_the_usage),
-    dgm_test(agents_that_are_invoked_are_subagents), dgm_test(malformed_calls_are_named),
-    dgm_test(items_keep_to_their_limit), dgm_test(a_snapshot_too_large_is_not_sent),
-    dgm_test(snapshots_without_end_come_to_one))
+    dgm_test(decisions_of_the_caller), dgm_test(a_whole_task_says_everything_once),
+    dgm_test(reasoning_state_steps_usage_custom), dgm_test(a_patch_of_the_state_is_a_delta_again),
+    dgm_test(the_last_status_reports_the_usage), dgm_test(agents_that_are_invoked_are_subagents),
+    dgm_test(malformed_calls_are_named), dgm_test(items_keep_to_their_limit),
+    dgm_test(a_snapshot_too_large_is_not_sent), dgm_test(snapshots_without_end_come_to_one))
