@@ -277,7 +277,7 @@ typedef struct dgm_backend {
     /* A task that waits for an answer waits elsewhere, too: a cancel of it starts a run as after a restart (input.is_resumed) and
      * cancels that at once. Only agents with can_resume. */
     bool cancels_waiting;
-    bool foreign;        /* a third-party program makes the events: their faults become warnings */
+    bool foreign; /* a third-party program makes the events: their faults become warnings */
     const dgm_setting *settings; /* ends with a row of zeros; NULL: none */
     /* config: the agent's own settings, an object or NULL; errors carry a pointer into it. */
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
