@@ -274,7 +274,10 @@ typedef struct dgm_backend {
      * neither stored nor passed to the agent (dgm_auth_answer_hidden). */
     bool hides_auth_answers;
     bool invokes_agents; /* its runs may invoke other agents of this server */
-    bool foreign;        /* a third-party program makes the events: their faults become warnings */
+    /* A task that waits for an answer waits elsewhere, too: a cancel of it starts a run as after a restart (input.is_resumed) and
+     * cancels that at once. Only agents with can_resume. */
+    bool cancels_waiting;
+    bool foreign; /* a third-party program makes the events: their faults become warnings */
     const dgm_setting *settings; /* ends with a row of zeros; NULL: none */
     /* config: the agent's own settings, an object or NULL; errors carry a pointer into it. */
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,

@@ -3,6 +3,9 @@
 #include "base/map.h"
 #include "support/check.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 static void what_was_put_is_found(void **state)
 {
     dgm_map m;
@@ -87,6 +90,29 @@ static void growing_keeps_all_at_every_size(void **state)
     dgm_map_done(&m);
 }
 
-DGM_TEST_MAIN(dgm_test(what_was_put_is_found), dgm_test(empty_and_absent_keys_are_the_same),
-              dgm_test(keys_may_hold_nuls), dgm_test(growing_keeps_all_at_every_size),
+/* Callers choose keys: they must not know which of them collide. First, before another test uses the seed. */
+static void the_seed_is_of_the_process(void **state)
+{
+    int fds[2], status = 0;
+    uint64_t other = 0;
+    (void)state;
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        uint64_t seed = dgm_hash_seed();
+        _exit(write(fds[1], &seed, sizeof seed) != sizeof seed);
+    }
+    assert_int_equal(read(fds[0], &other, sizeof other), sizeof other);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    close(fds[0]);
+    close(fds[1]);
+    assert_true(other && dgm_hash_seed() != other);
+    assert_true(dgm_hash_seed() == dgm_hash_seed());
+}
+
+DGM_TEST_MAIN(dgm_test(the_seed_is_of_the_process), dgm_test(what_was_put_is_found),
+              dgm_test(empty_and_absent_keys_are_the_same), dgm_test(keys_may_hold_nuls),
+              dgm_test(growing_keeps_all_at_every_size),
               dgm_test(twenty_thousand_keys_keep_their_values))

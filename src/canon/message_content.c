@@ -266,6 +266,23 @@ static dgm_code add_tools(struct reading *k, const dgm_part *p, const dgm_at *at
     return DGM_OK;
 }
 
+/* A decision of the caller, in words that a Chat client would write. False: the part is something else. */
+static bool add_decision(struct reading *k, const dgm_part *p)
+{
+    dgm_approval decision;
+    if (!dgm_str_is(dgm_json_str_member(p->data, "type"), DGM_TYPE_APPROVAL) ||
+        !dgm_approval_read(p->data, &decision))
+        return false;
+    dgm_str text = decision.decision == DGM_APPROVED ? DGM_STR("yes") : DGM_STR("no");
+    if (decision.reason.n)
+        text = dgm_arena_printf(k->a, "%.*s: %.*s", DGM_P(text), DGM_P(decision.reason));
+    if (decision.arguments)
+        text = dgm_arena_printf(k->a, "%.*s, with %.*s", DGM_P(text),
+                                DGM_P(dgm_json_text_in(k->a, decision.arguments)));
+    message_content_add_piece(k, DGM_CANON_PART_TEXT, true)->text = text;
+    return true;
+}
+
 static dgm_code message_content_add_part(struct reading *k, const dgm_part *p, const dgm_at *at)
 {
     k->part = p;
@@ -281,6 +298,8 @@ static dgm_code message_content_add_part(struct reading *k, const dgm_part *p, c
             return add_tools(k, p, at);
         if (k->m->role == DGM_ROLE_USER && dgm_part_is_tools(p))
             return DGM_OK; /* of the request, not of the conversation */
+        if (k->m->role == DGM_ROLE_USER && add_decision(k, p))
+            return DGM_OK;
         message_content_add_piece(k, DGM_CANON_PART_TEXT, true)->text =
             dgm_content_spaced_json(k->a, p->data);
         return DGM_OK;

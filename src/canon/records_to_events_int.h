@@ -49,8 +49,6 @@ struct dgm_records_to_events {
     dgm_str thread_id, run_id, task_id;
     unsigned turn;
     bool started, finished, interrupted, has_task, task_seen;
-    bool
-        reads_task; /* the status is part of a Task, whose artifacts do not show whether they are complete */
 
     /* TEXT_MESSAGE_CONTENT, of which streams are made: only what differs is filled in. An event is as large
      * as the largest, and to clear it each time would take longer than the rest. */

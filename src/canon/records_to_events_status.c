@@ -156,7 +156,7 @@ static void on_interrupted(dgm_records_to_events *f, dgm_task_state state, const
     dgm_content said = {0};
     bool text_only = state == DGM_STATE_INPUT_REQUIRED && is_text_only(m);
     if (m)
-        closing_message(f, m, at, !f->reads_task, &said);
+        closing_message(f, m, at, true, &said);
     dgm_strs waiting = waiting_calls(f, &said);
     if (waiting.n) { /* of the caller's own tools: no question, but work */
         dgm_from_finish(
@@ -319,7 +319,5 @@ void dgm_from_on_task(dgm_records_to_events *f, const dgm_task *given)
     dgm_status status = t->status;
     if (said.p && is_in_history(f, t))
         status.message = NULL;
-    f->reads_task = true;
     dgm_from_on_status(f, &status, t->metadata, DGM_AT_LIT(task, "status"));
-    f->reads_task = false;
 }

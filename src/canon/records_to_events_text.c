@@ -408,9 +408,8 @@ void dgm_from_final(dgm_records_to_events *f, dgm_str text, dgm_str message_id, 
     if (f->pieces.has_held)
         flush_pieces(f);
     dgm_text_change what = dgm_reconcile_final(f->texts_said, text);
-    /* a question behind a complete artifact is not another version of it */
-    if (is_question && what.kind == DGM_TEXT_REPLACE && f->texts[what.stream].artifact_id.n &&
-        f->texts[what.stream].sealed)
+    /* a question is not another version of an artifact, also where the agent did not end it */
+    if (is_question && what.kind == DGM_TEXT_REPLACE && f->texts[what.stream].artifact_id.n)
         what.stream = DGM_NO_STREAM;
     if (what.stream == DGM_NO_STREAM)
         dgm_from_whole_text(f, what.text, message_id);

@@ -268,6 +268,19 @@ static void a_question_behind_an_artifact(void **state)
                        "TEXT_MESSAGE_START q\nTEXT_MESSAGE_CONTENT q \"Which city?\" whole\n"
                        "TEXT_MESSAGE_END q\n"
                        "RUN_FINISHED c t interrupt {t input_required \"Which city?\"}\n");
+    /* the same Task, read from the store */
+    check_run(ALONE,
+              "{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_"
+              "INPUT_REQUIRED\"" SAYS("q", TEXT("Which city?"),
+                                      "") "},"
+                                          "\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[" TEXT(
+                                              "Hi") "]}]}}\n",
+              BEGUN "TEXT_MESSAGE_START t-m1" AS(
+                  "a") "\n"
+                       "TEXT_MESSAGE_CONTENT t-m1 \"Hi\" whole\nTEXT_MESSAGE_END t-m1\n"
+                       "TEXT_MESSAGE_START q\nTEXT_MESSAGE_CONTENT q \"Which city?\" whole\n"
+                       "TEXT_MESSAGE_END q\n"
+                       "RUN_FINISHED c t interrupt {t input_required \"Which city?\"}\n");
 }
 
 static void questions_are_interrupts(void **state)
@@ -436,6 +449,27 @@ static void messages_of_a_history(void **state)
         "TEXT_MESSAGE_START 3 user\nTEXT_MESSAGE_CONTENT 3 \"And?\" whole\nTEXT_MESSAGE_END 3\n"
         "TOOL_CALL_START n f parent=4\nTOOL_CALL_ARGS n \"{}\" whole\nTOOL_CALL_END n\n"
         "TEXT_MESSAGE_START 5\nTEXT_MESSAGE_CONTENT 5 \"Fine.\" whole\nTEXT_MESSAGE_END 5\n");
+}
+
+/* In words that a Chat client would write; other data of a user is JSON text. */
+static void decisions_of_the_caller(void **state)
+{
+#define DECIDES(id, rest) MESSAGE(id, "USER", DATA("{\"type\":\"approval\"," rest "}"), "")
+#define SHOWN(id, text)                                                                            \
+    "TEXT_MESSAGE_START " id " user\nTEXT_MESSAGE_CONTENT " id " \"" text                          \
+    "\" whole\nTEXT_MESSAGE_END " id "\n"
+    (void)state;
+    check_run(BARE,
+              DECIDES("1", "\"id\":\"k\",\"approved\":true")
+                  DECIDES("2", "\"approved\":false,\"reason\":\"not today\"")
+                      DECIDES("3", "\"approved\":true,\"arguments\":{\"n\":2}")
+                          DECIDES("4", "\"approved\":1")
+                              MESSAGE("5", "USER", DATA("{\"approved\":true}"), ""),
+              SHOWN("1", "yes") SHOWN("2", "no: not today") SHOWN("3", "yes, with {\\\"n\\\":2}")
+                  SHOWN("4", "{\\\"type\\\": \\\"approval\\\", \\\"approved\\\": 1}")
+                      SHOWN("5", "{\\\"approved\\\": true}"));
+#undef DECIDES
+#undef SHOWN
 }
 
 static void a_whole_task_says_everything_once(void **state)
@@ -666,8 +700,8 @@ DGM_TEST_MAIN(
     dgm_test_holds(calls_of_one_model_call_share_a_parent, "R000-28"),
     dgm_test_holds(arguments_come_in_pieces, "R000-27 R000-36"),
     dgm_test_holds(messages_of_a_history, "R000-21 R000-22 R000-28 R000-29"),
-    dgm_test(a_whole_task_says_everything_once), dgm_test(reasoning_state_steps_usage_custom),
-    dgm_test(a_patch_of_the_state_is_a_delta_again), dgm_test(the_last_status_reports_the_usage),
-    dgm_test(agents_that_are_invoked_are_subagents), dgm_test(malformed_calls_are_named),
-    dgm_test(items_keep_to_their_limit), dgm_test(a_snapshot_too_large_is_not_sent),
-    dgm_test(snapshots_without_end_come_to_one))
+    dgm_test(decisions_of_the_caller), dgm_test(a_whole_task_says_everything_once),
+    dgm_test(reasoning_state_steps_usage_custom), dgm_test(a_patch_of_the_state_is_a_delta_again),
+    dgm_test(the_last_status_reports_the_usage), dgm_test(agents_that_are_invoked_are_subagents),
+    dgm_test(malformed_calls_are_named), dgm_test(items_keep_to_their_limit),
+    dgm_test(a_snapshot_too_large_is_not_sent), dgm_test(snapshots_without_end_come_to_one))

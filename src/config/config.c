@@ -6,6 +6,7 @@
 #include "config.h"
 #include "backend/backend.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "config_int.h"
 
 #include <arpa/inet.h>
@@ -310,10 +311,36 @@ static bool has_str(const dgm_strs *strs, dgm_str s)
     return false;
 }
 
+/* Variables that settings of agents name: keys of models, tokens for remote agents and services. Tools have settings of their own,
+ * so members of the settings are searched, too. */
+static void collect_keys(dgm_arena *a, yyjson_val *settings, dgm_strs *names)
+{
+    size_t i, n;
+    yyjson_val *key, *v;
+    if (yyjson_is_arr(settings)) {
+        yyjson_arr_foreach (settings, i, n, v)
+            collect_keys(a, v, names);
+        return;
+    }
+    yyjson_obj_foreach (settings, i, n, key, v) {
+        dgm_str name = dgm_json_str(key);
+        if (yyjson_is_str(v) &&
+            (dgm_str_is(name, "api_key_env") || dgm_str_is(name, "token_env"))) {
+            names->at = dgm_list_grow(a, names->at, names->n, sizeof *names->at);
+            names->at[names->n++] = dgm_json_str(v);
+        } else {
+            collect_keys(a, v, names);
+        }
+    }
+}
+
 static void collect_secret_env(loader *l)
 {
     dgm_config *c = l->config;
-    size_t n = c->tokens.n + c->mcp.n + 1;
+    dgm_strs keys = {0};
+    for (size_t i = 0; i < c->agents.n; i++)
+        collect_keys(l->arena, (yyjson_val *)(uintptr_t)c->agents.at[i].settings, &keys);
+    size_t n = c->tokens.n + c->mcp.n + keys.n + 1;
     for (size_t i = 0; i < l->n_layers; i++)
         n += l->layers[i]->secret_env.n;
     c->secret_env.at = dgm_new_n(l->arena, dgm_str, n);
@@ -325,6 +352,9 @@ static void collect_secret_env(loader *l)
     for (size_t i = 0; i < c->mcp.n; i++)
         if (c->mcp.at[i].token_env.n)
             c->secret_env.at[c->secret_env.n++] = c->mcp.at[i].token_env;
+    for (size_t i = 0; i < keys.n; i++)
+        if (keys.at[i].n)
+            c->secret_env.at[c->secret_env.n++] = keys.at[i];
     for (size_t i = 0; i < l->n_layers; i++)
         for (size_t j = 0; j < l->layers[i]->secret_env.n; j++)
             c->secret_env.at[c->secret_env.n++] = l->layers[i]->secret_env.at[j];

@@ -237,7 +237,8 @@ typedef struct dgm_config {
     bool is_loopback;    /* of listen; a unix socket is */
     bool watch;          /* --watch: workers are started again when their files change */
     bool store_is_state; /* store is the default of a server without a file */
-    dgm_strs secret_env; /* variables that hold tokens: programs do not get them */
+    dgm_strs
+        secret_env; /* variables that hold tokens or keys of models: programs get them only by name */
 
     dgm_str file; /* what was read; absent: no file */
     dgm_config_finding *findings;

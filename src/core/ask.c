@@ -127,6 +127,13 @@ static void live_cancel_run(struct live *l)
         dgm_core_run_cancel(l->run);
 }
 
+/* The task waits, and its agent has to know of the cancel. */
+static bool live_cancel_waiting(struct live *l)
+{
+    return l->agent->backend->cancels_waiting && dgm_state_is_interrupted(l->task_state) &&
+           !l->shard->core->draining && dgm_core_run_resume(l);
+}
+
 static void live_handle_cancel(struct live *l, struct call *c)
 {
     dgm_err err = {0};
@@ -147,7 +154,7 @@ static void live_handle_cancel(struct live *l, struct call *c)
     c->next = l->rare->canceling;
     dgm_live_rare(l)->canceling = c;
     dgm_core_cancel_waiting_children(l);
-    if (l->run) {
+    if (l->run || live_cancel_waiting(l)) {
         if (!c->next)
             wait_then(l, l->turns.last.turn, DGM_CANCEL_WAIT_MS, cancel_timed_out);
         live_cancel_run(l);

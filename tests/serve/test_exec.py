@@ -215,6 +215,20 @@ def _():
     same(([n for n in SECRETS if n in env], env["KEY"]), ([], SECRETS["OTHER_KEY"]), "by env")
 
 
+@test("environment: `inherit_env: all` does not pass the keys of models and the tokens for other servers, a list does")
+def _():
+    keys = {"MODEL_KEY": "k-1", "SPARE_KEY": "k-2", "TOOL_TOKEN": "k-3", "DESK_TOKEN": "k-4", "OTHER_KEY": "k-5"}
+    model = {"base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key_env": "MODEL_KEY",
+             "upstreams": [{"base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key_env": "SPARE_KEY"}],
+             "tools": [{"http": {"name": "look", "url": "http://127.0.0.1:9/", "description": "looks", "token_env": "TOOL_TOKEN"}}]}
+    others = [agent("llm", settings=model), agent("a2a", settings={"url": "http://127.0.0.1:9", "token_env": "DESK_TOKEN"})]
+    for inherited, passed in (("all", ["OTHER_KEY"]), (["MODEL_KEY"], ["MODEL_KEY"])):
+        program = agent("exec", settings={"command": ["env"], "output": "text", "inherit_env": inherited}, default=True)
+        with Server(None, config={"agents": [program, *others]}, env=keys) as s:
+            env = dict(line.split("=", 1) for line in answer(Client(s, RPC1)).splitlines() if "=" in line)
+            same([n for n in keys if n in env], passed, f"inherit_env: {inherited}")
+
+
 @test("environment: the log of a failure names the variables that were withheld, and no value")
 def _():
     with serve(shell("exit 3"), env=SECRETS, config={"log": {"level": "warn"}}) as s:

@@ -93,6 +93,34 @@ def _():
     events.close()
 
 
+@each("a cancel of a task that waits reaches the other server: {}", [("at once", False), ("after a restart", True)])
+def _(restarts):
+    needs_ours("type: a2a")
+    behind = server(None, config=settings(agents=[agent("demo", settings={"pace": 0})]))
+    config = settings(agents=[agent("a2a", settings={"url": behind.url})])
+    with Server(None, config=config, store=f"sqlite:{folder()}/tasks.db") as before:
+        task = Client(before, ONE[0]).send(DEMO_ASK).task
+        same(task["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "our task")
+        if restarts:
+            before.kill()
+            before.restart()
+        c, d = Client(before, ONE[0]), Client(behind, ONE[0])
+        same(c.cancel(task["id"]).task["status"]["state"], "TASK_STATE_CANCELED", "our task")
+        soon(lambda: [t["status"]["state"] for t in d.list().value["tasks"]][:1] == ["TASK_STATE_CANCELED"], "the remote task")
+        same(c.get(task["id"]).task["status"]["state"], "TASK_STATE_CANCELED", "our task, read again")
+
+
+@test("a cancel of a task that waits ends it when the other server is not there")
+def _():
+    needs_ours("type: a2a")
+    with Server(None, config=settings(agents=[agent("demo", settings={"pace": 0})])) as behind:
+        before = server(None, config=settings(agents=[agent("a2a", settings={"url": behind.url, "answer_timeout": 1})]))
+        c = Client(before, ONE[0])
+        task = c.send(DEMO_ASK).task
+    c.cancel(task["id"])
+    soon(lambda: c.get(task["id"]).task["status"]["state"] == "TASK_STATE_CANCELED", "our task")
+
+
 @test("the other server is killed and comes back: the task ends, the message was sent once")
 def _():
     needs_ours("type: a2a")

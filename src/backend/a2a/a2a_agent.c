@@ -77,6 +77,7 @@ const dgm_backend dgm_backend_a2a = {
     .settings = a2a_settings,
     .about = "an agent of another server that speaks A2A 1.0 or 0.3",
     .can_resume = true,
+    .cancels_waiting = true,
     .foreign = true,
     .reply = DGM_REPLY_TASK,
     .card = card,
