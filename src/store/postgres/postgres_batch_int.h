@@ -53,6 +53,7 @@ struct pg_batch {
     bool sync;
     int64_t replica; /* as which it is written */
     int tries;
+    bool is_outdated; /* a group is tried again: see postgres_write.c */
     struct group *groups;
     size_t n_groups;
     struct log_row *log;

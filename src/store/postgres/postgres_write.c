@@ -132,12 +132,39 @@ static void refuse_append(const pg_batch *b, const struct group *g, dgm_job *job
         job->code = dgm_append_misfit(a, g->exists ? &g->last_seq : NULL, &job->err);
 }
 
+/*
+ * The row is as the group needs it, but the statement did not change it: it had to wait for another statement, and what it
+ * returns of the row is older. The next one sees what that one did: stored the same append (its connection was lost), or took
+ * the task.
+ */
+static bool is_outdated(const pg_batch *b, const struct group *g)
+{
+    uint64_t first = dgm_append_first(&g->first->append.batch);
+    if (g->is_duplicate)
+        return false;
+    if (!g->exists)
+        return first == 1 && g->fence == 1;
+    return g->owner == b->replica && g->has_fence == g->fence && g->last_seq + 1 == first;
+}
+
+static bool is_settled_later(pg_batch *b, const struct group *g)
+{
+    if (!is_outdated(b, g) || b->tries >= MAX_TRIES)
+        return false;
+    b->is_outdated = true;
+    for (dgm_job *job = g->first; job; job = job->group_next)
+        job->is_again = true;
+    return true;
+}
+
 /* Nothing of it was written. What was stored before is answered, else the first is refused; those behind are tried again. */
 static void settle_bad_group(const pg_loop *l, struct group *g)
 {
-    const pg_batch *b = l->batch;
+    pg_batch *b = l->batch;
     dgm_job *behind = NULL;
     assert(g->first);
+    if (is_settled_later(b, g))
+        return;
     for (dgm_job *job = g->first; job && !behind; job = job->group_next) {
         if (was_stored(l, g, job))
             behind = job;
@@ -263,6 +290,7 @@ void dgm_pg_write_done(pg_loop *l, pg_op *op)
 {
     pg_batch *b = l->batch;
     bool settled = true;
+    b->is_outdated = false;
     if (!b->change) {
         for (size_t i = 0; i < b->n_groups && !op->failed; i++) {
             if (b->groups[i].is_bad)
@@ -274,7 +302,7 @@ void dgm_pg_write_done(pg_loop *l, pg_op *op)
     if (op->failed) {
         settled = settle_failure(l, b);
     } else {
-        b->tries = 0;
+        b->tries = b->is_outdated ? b->tries + 1 : 0;
         count_commit(l, b);
         dgm_pg_store_fault(l->store, NULL);
         if (!b->change)

@@ -135,6 +135,118 @@ static void a_note_behind_a_release_in_doubt_is_refused(void **state)
     teardown(&e);
 }
 
+/* ---- statements that overlap --------------------------------------------------------------------------------- */
+
+/* What a statement that had to wait for a lock returns of a row is how the row was when the statement began. */
+struct overlap {
+    struct doubt doubt; /* first */
+    const char *lock, *end;
+    const dgm_append *batch;
+    bool is_lost;
+};
+
+static void send_overlap(void *arg)
+{
+    struct overlap *o = arg;
+    dgm_store_append(o->doubt.env->store, o->batch, on_doubtful_append, &o->doubt);
+}
+
+static void lose_overlap(void *arg)
+{
+    struct overlap *o = arg;
+    pg_pipe *writer = &first_loop(&o->doubt)->writer;
+    dgm_err why = {0};
+    dgm_fail(&why, DGM_UNAVAILABLE, NULL, "the connection to the database is lost");
+    writer->use->on_lost(first_loop(&o->doubt), writer, &why);
+}
+
+static void run_overlap(struct overlap *o)
+{
+    static const char waiting[] = "SELECT count(*) FROM pg_stat_activity WHERE datname="
+                                  "current_database() AND wait_event_type='Lock'";
+    struct doubt *d = &o->doubt;
+    PGconn *reads = beside(d->env);
+    dgm_loop *loop = dgm_loops_at(d->env->loops, 0);
+    d->beside = beside(d->env);
+    postgres_ask(d->beside, "BEGIN");
+    postgres_ask(d->beside, o->lock);
+    dgm_loop_post(loop, send_overlap, o);
+    wait_until(reads, waiting, 1);
+    if (o->is_lost) { /* the server does not notice: the same append waits twice */
+        dgm_loop_post(loop, lose_overlap, o);
+        wait_until(reads, waiting, 2);
+    }
+    postgres_ask(d->beside, o->end);
+    wait_all(&d->wait);
+    PQfinish(d->beside);
+    PQfinish(reads);
+}
+
+static void an_append_that_is_sent_again_too_early_was_stored(void **state)
+{
+    struct env e = open_empty();
+    struct overlap o = {.doubt = {.env = &e, .wait = WAIT_FOR(1)},
+                        .lock = "SELECT 1 FROM dragoman.tasks WHERE id='t1' FOR UPDATE",
+                        .end = "COMMIT",
+                        .is_lost = true};
+    (void)state;
+    assert_int_equal(append_deltas(&e, alice, "t1", 0, 1, 1), DGM_OK);
+    make_deltas(&o.doubt.making, alice, "t1", 1, 1, 1);
+    o.batch = &o.doubt.making.batch;
+    run_overlap(&o);
+    check_ok(o.doubt.append_code, o.doubt.err);
+    assert_int_equal(count_records(&e, alice, "t1"), 2);
+    assert_int_equal(append_deltas(&e, alice, "t1", 2, 1, 1), DGM_OK);
+    unmake(&o.doubt.making);
+    teardown(&e);
+}
+
+static void so_was_the_first_one_of_a_task(void **state)
+{
+    struct env e = open_empty();
+    dgm_turn_row turn = {.turn = 1, .first_seq = 1, .protocol = DGM_STR("a2a")};
+    dgm_taken taken = {.message_id = DGM_STR("m1"), .content = DGM_STR("hello")};
+    char lock[300];
+    struct overlap o = {
+        .doubt = {.env = &e, .wait = WAIT_FOR(1)}, .end = "ROLLBACK", .is_lost = true};
+    (void)state;
+    assert_int_equal(append_deltas(&e, alice, "t0", 0, 1, 1), DGM_OK); /* it is connected */
+    make_deltas(&o.doubt.making, alice, "t1", 0, 1, 1);
+    dgm_append *batch = &o.doubt.making.batch;
+    batch->turn = &turn;
+    batch->taken = &taken;
+    o.batch = batch;
+    snprintf(lock, sizeof lock,
+             "INSERT INTO dragoman.messages SELECT tenant,principal,'m1',%lld,'t2',1,'',0"
+             " FROM dragoman.tasks WHERE id='t0'",
+             (long long)dgm_scope(batch->row.owner, batch->row.agent, batch->row.context_id));
+    o.lock = lock;
+    run_overlap(&o);
+    check_ok(o.doubt.append_code, o.doubt.err);
+    assert_int_equal(count_records(&e, alice, "t1"), 1);
+    unmake(&o.doubt.making);
+    teardown(&e);
+}
+
+/* Its writer must get to know that: of other faults it would mean that the task is damaged. */
+static void an_append_that_waits_while_its_task_is_taken_is_lost(void **state)
+{
+    struct env e = open_empty();
+    struct overlap o = {.doubt = {.env = &e, .wait = WAIT_FOR(1)},
+                        .lock = "UPDATE dragoman.tasks SET owner=owner+1,fence=fence+1",
+                        .end = "COMMIT"};
+    (void)state;
+    assert_int_equal(append_deltas(&e, alice, "t1", 0, 1, 1), DGM_OK);
+    make_deltas(&o.doubt.making, alice, "t1", 1, 1, 1);
+    o.batch = &o.doubt.making.batch;
+    run_overlap(&o);
+    assert_int_equal(o.doubt.append_code, DGM_UNAVAILABLE);
+    assert_true(dgm_store_is_lost(&o.doubt.err));
+    assert_int_equal(count_records(&e, alice, "t1"), 1);
+    unmake(&o.doubt.making);
+    teardown(&e);
+}
+
 /* ---- the socket of a connection ------------------------------------------------------------------------------ */
 
 /* libpq closes its socket when it finds the connection lost: the loop has one of its own until it has stopped to poll it. */
@@ -374,6 +486,9 @@ static void an_owner_that_polls_knows_who_follows(void **state)
 
 DGM_TEST_MAIN(dgm_test(a_note_beside_an_append_in_doubt_is_stored),
               dgm_test(a_note_behind_a_release_in_doubt_is_refused),
+              dgm_test(an_append_that_is_sent_again_too_early_was_stored),
+              dgm_test(so_was_the_first_one_of_a_task),
+              dgm_test(an_append_that_waits_while_its_task_is_taken_is_lost),
               dgm_test(a_loop_polls_a_socket_of_its_own),
               dgm_test(a_task_that_was_refused_stores_no_checkpoint), dgm_test(nor_in_memory),
               dgm_test(a_dead_server_stores_no_checkpoint_of_a_new_task),
