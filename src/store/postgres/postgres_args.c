@@ -1,6 +1,9 @@
 /* store/postgres/postgres_args.c - parameters of statements and columns of results, in the binary form of the protocol. */
 #include "postgres_int.h"
 
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <arpa/inet.h>
 #include <assert.h>
 
@@ -170,11 +173,58 @@ void dgm_pg_send_sync(pg_pipe *p)
     was_sent(p, PQpipelineSync(p->conn));
 }
 
-PGresult *dgm_pg_exec(PGconn *c, const char *sql, const pg_args *a)
+/* False: the connection is lost. */
+static bool wait_for_answer(PGconn *c, uint64_t end_ms)
+{
+    uint64_t now = uv_hrtime() / 1000000;
+    struct pollfd fd = {.fd = PQsocket(c), .events = POLLIN};
+    int unsent = PQflush(c);
+    if (unsent < 0)
+        return false;
+    if (unsent)
+        fd.events |= POLLOUT;
+    if (now >= end_ms)
+        shutdown(fd.fd, SHUT_RDWR); /* libpq finds that it is lost */
+    poll(&fd, 1, now < end_ms ? (int)(end_ms - now) : 0);
+    return PQconsumeInput(c);
+}
+
+PGresult *dgm_pg_await(PGconn *c, int was_sent, uint64_t ms)
+{
+    PGresult *last = NULL, *r;
+    uint64_t end_ms = uv_hrtime() / 1000000 + ms;
+    if (!was_sent)
+        return NULL;
+    for (;;) {
+        while (PQisBusy(c) && wait_for_answer(c, end_ms))
+            continue;
+        if (!(r = PQgetResult(c)))
+            return last;
+        PQclear(last);
+        last = r;
+    }
+}
+
+/* Without it libpq waits until the server has read a large statement. */
+static void set_blocking(PGconn *c, bool blocks)
+{
+    PQsetnonblocking(c, !blocks);
+}
+
+PGresult *dgm_pg_exec(PGconn *c, const char *sql, const pg_args *a, uint64_t ms)
 {
     struct sent s;
     fill_sent(a, &s);
-    return PQexecParams(c, sql, a->n, a->types, s.values, s.lengths, s.formats, 1);
+    set_blocking(c, false);
+    PGresult *r = dgm_pg_await(
+        c, PQsendQueryParams(c, sql, a->n, a->types, s.values, s.lengths, s.formats, 1), ms);
+    set_blocking(c, true);
+    return r;
+}
+
+PGresult *dgm_pg_exec_text(PGconn *c, const char *sql, uint64_t ms)
+{
+    return dgm_pg_await(c, PQsendQuery(c, sql), ms);
 }
 
 dgm_str dgm_pg_str(const PGresult *r, int row, int column)

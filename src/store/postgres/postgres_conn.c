@@ -213,7 +213,9 @@ static dgm_code prepare_all(PGconn *c, pg_role role, dgm_err *err)
     for (pg_sql which = 0; which < PG_N_SQL && !code; which++) {
         if (!is_of(which, role))
             continue;
-        PGresult *r = PQprepare(c, dgm_pg_sql_name(which), dgm_pg_sql_text(which), 0, NULL);
+        PGresult *r = dgm_pg_await(
+            c, PQsendPrepare(c, dgm_pg_sql_name(which), dgm_pg_sql_text(which), 0, NULL),
+            PG_ANSWER_MS);
         if (PQresultStatus(r) != PGRES_COMMAND_OK)
             code = dgm_pg_fault(c, r, role != PG_WRITER, err);
         PQclear(r);
@@ -246,9 +248,11 @@ dgm_code dgm_pg_connect(const pg_target *t, pg_role role, PGconn **ret_conn, dgm
     if (!code) {
         PQsetNoticeReceiver(c, ignore_notice, NULL);
         PGresult *r =
-            PQexec(c, role == PG_CONTROL  ? SETTINGS "; SET statement_timeout=0; SET lock_timeout=0"
-                      : role == PG_READER ? SETTINGS "; SET synchronous_commit=off"
-                                          : SETTINGS);
+            dgm_pg_exec_text(c,
+                             role == PG_CONTROL  ? SETTINGS "; SET statement_timeout=0; SET lock_timeout=0"
+                             : role == PG_READER ? SETTINGS "; SET synchronous_commit=off"
+                                                 : SETTINGS,
+                             PG_ANSWER_MS);
         if (PQresultStatus(r) != PGRES_COMMAND_OK)
             code = dgm_pg_fault(c, r, false, err);
         PQclear(r);

@@ -106,7 +106,12 @@ void dgm_pg_args_move_first(pg_args *a); /* the first parameter becomes the last
 void dgm_pg_send(pg_pipe *p, pg_sql which, const pg_args *a);
 void dgm_pg_send_text(pg_pipe *p, const char *sql, const pg_args *a);
 void dgm_pg_send_sync(pg_pipe *p);
-PGresult *dgm_pg_exec(PGconn *c, const char *sql, const pg_args *a); /* on a blocking connection */
+/* On a blocking connection. A server that has not answered after ms is given up: the connection is lost then. NULL: nothing
+ * was sent. */
+PGresult *dgm_pg_exec(PGconn *c, const char *sql, const pg_args *a, uint64_t ms);
+PGresult *dgm_pg_exec_text(PGconn *c, const char *sql, uint64_t ms); /* statements without arguments */
+PGresult *dgm_pg_await(PGconn *c, int was_sent, uint64_t ms); /* the last result of what was sent */
+#define PG_ANSWER_MS 10000 /* of a small statement, on a connection that has no lease to extend */
 
 dgm_str dgm_pg_str(const PGresult *r, int row, int column); /* NULL: absent */
 int64_t dgm_pg_int(const PGresult *r, int row, int column);
@@ -398,6 +403,7 @@ void dgm_pg_share_close(pg_store *s); /* when nothing is called any more */
 void dgm_pg_share_wake(pg_store *s);
 void dgm_pg_share_submit(pg_store *s, dgm_job *job);       /* COMMAND and ANSWER */
 void dgm_pg_share_set_aside(pg_store *s, dgm_str task_id); /* before a RELEASE that has failed */
+uint64_t dgm_pg_share_ms(const pg_store *s);     /* what a statement on its connection may take */
 /* A statement on its connection; NULL: it failed, the connection is closed if it is lost. */
 PGresult *dgm_pg_share_exec(pg_store *s, const char *sql, const pg_args *a);
 void dgm_pg_share_tell_all(pg_store *s, const char *what); /* a notification to every server */

@@ -22,7 +22,7 @@ int64_t dgm_pg_ask(PGconn *c, const char *sql, dgm_code *ret_code, dgm_err *err)
 {
     pg_args none = {0};
     int64_t n = 0;
-    PGresult *r = dgm_pg_exec(c, sql, &none);
+    PGresult *r = dgm_pg_exec(c, sql, &none, PG_ANSWER_MS);
     ExecStatusType status = PQresultStatus(r);
     *ret_code = DGM_OK;
     if (status == PGRES_TUPLES_OK && PQntuples(r))

@@ -103,7 +103,7 @@ static bool process_is_gone(int64_t pid, dgm_str started)
 /* ---- this server --------------------------------------------------------------------------------------- */
 
 /* Its id from before is dead: what it left is searched for. */
-static void lease_leave(PGconn *c, int64_t id)
+static void lease_leave(const pg_store *s, PGconn *c, int64_t id)
 {
     static const char sql[] =
         "INSERT INTO dragoman.replicas(id,name,until,dead,boot,namespace,pid,started)"
@@ -112,7 +112,7 @@ static void lease_leave(PGconn *c, int64_t id)
     pg_args a;
     dgm_pg_args_init(&a);
     dgm_pg_arg_int(&a, id);
-    PQclear(dgm_pg_exec(c, sql, &a));
+    PQclear(dgm_pg_exec(c, sql, &a, dgm_pg_share_ms(s)));
     dgm_pg_args_done(&a);
 }
 
@@ -137,7 +137,7 @@ dgm_code dgm_pg_lease_register(pg_store *s, PGconn *c, dgm_err *err)
     dgm_code code = DGM_OK;
     pg_args a;
     if (s->base.replica)
-        lease_leave(c, s->base.replica);
+        lease_leave(s, c, s->base.replica);
     dgm_pg_args_init(&a);
     dgm_pg_arg_str(&a, dgm_str_from(s->base.replica_name));
     dgm_pg_arg_int(&a, s->share.lease_ms);
@@ -146,7 +146,7 @@ dgm_code dgm_pg_lease_register(pg_store *s, PGconn *c, dgm_err *err)
     dgm_pg_arg_int(&a, p.pid);
     dgm_pg_arg_str(&a, dgm_str_from(p.started));
     dgm_pg_arg_int(&a, id);
-    PGresult *r = dgm_pg_exec(c, sql, &a);
+    PGresult *r = dgm_pg_exec(c, sql, &a, dgm_pg_share_ms(s));
     if (PQresultStatus(r) == PGRES_COMMAND_OK) {
         s->base.replica = id;
         s->share.steady_ms = 0;
@@ -355,10 +355,11 @@ void dgm_pg_lease_take(pg_store *s)
 /* ---- tasks of this server ---------------------------------------------------------------------------------- */
 
 /* No fault of the store is reported: it is done again later. */
-static PGresult *owned_exec(pg_share *h, const char *sql, ExecStatusType want)
+static PGresult *owned_exec(pg_store *s, const char *sql, ExecStatusType want)
 {
+    pg_share *h = &s->share;
     static const pg_args none;
-    PGresult *r = h->conn ? dgm_pg_exec(h->conn, sql, &none) : NULL;
+    PGresult *r = h->conn ? dgm_pg_exec(h->conn, sql, &none, dgm_pg_share_ms(s)) : NULL;
     if (r && PQresultStatus(r) == want)
         return r;
     PQclear(r);
@@ -372,7 +373,7 @@ static bool owned_open(pg_store *s)
              "DECLARE owned NO SCROLL CURSOR WITH HOLD FOR SELECT tenant,principal,id,fence"
              " FROM dragoman.tasks WHERE owner=%lld AND state<3",
              (long long)s->base.replica);
-    PGresult *r = owned_exec(&s->share, sql, PGRES_COMMAND_OK);
+    PGresult *r = owned_exec(s, sql, PGRES_COMMAND_OK);
     PQclear(r);
     return r;
 }
@@ -409,7 +410,7 @@ void dgm_pg_lease_read_owned(pg_store *s)
         char sql[60];
         snprintf(sql, sizeof sql, "FETCH %d FROM owned", PAGE_OWNED);
         h->owned_is_open = true;
-        r = owned_exec(h, sql, PGRES_TUPLES_OK);
+        r = owned_exec(s, sql, PGRES_TUPLES_OK);
     }
     if (r)
         owned_post(s, r);
@@ -418,7 +419,7 @@ void dgm_pg_lease_read_owned(pg_store *s)
         return;
     }
     if (h->owned_is_open)
-        PQclear(owned_exec(h, "CLOSE owned", PGRES_COMMAND_OK));
+        PQclear(owned_exec(s, "CLOSE owned", PGRES_COMMAND_OK));
     h->owned_is_open = false;
     h->owned_ms = dgm_pg_lease_now() + (period < OWNED_MS ? period : OWNED_MS);
     PQclear(r);
@@ -437,7 +438,7 @@ dgm_code dgm_pg_lease_job(pg_store *s, PGconn *c, dgm_str name, bool *ret_may, d
     dgm_pg_args_init(&a);
     dgm_pg_arg_str(&a, name);
     dgm_pg_arg_int(&a, s->base.replica);
-    PGresult *r = dgm_pg_exec(c, sql, &a);
+    PGresult *r = dgm_pg_exec(c, sql, &a, PG_ANSWER_MS);
     *ret_may = PQntuples(r) > 0;
     if (PQresultStatus(r) != PGRES_TUPLES_OK)
         code = dgm_pg_fault(c, r, false, err);

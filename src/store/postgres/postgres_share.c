@@ -30,10 +30,20 @@
 
 /* ---- the connection ------------------------------------------------------------------------------------- */
 
+/* Longer than a lease is useless, and longer than a statement may take (share_connect). A server that does not answer must
+ * not be waited for: commands have an end, and the life of this server goes on over another connection. */
+#define ANSWER_MS_MIN 5000
+#define ANSWER_MS_MAX 25000
+uint64_t dgm_pg_share_ms(const pg_store *s)
+{
+    uint64_t ms = s->share.lease_ms;
+    return ms < ANSWER_MS_MIN ? ANSWER_MS_MIN : ms > ANSWER_MS_MAX ? ANSWER_MS_MAX : ms;
+}
+
 PGresult *dgm_pg_share_exec(pg_store *s, const char *sql, const pg_args *a)
 {
     pg_share *h = &s->share;
-    PGresult *r = h->conn ? dgm_pg_exec(h->conn, sql, a) : NULL;
+    PGresult *r = h->conn ? dgm_pg_exec(h->conn, sql, a, dgm_pg_share_ms(s)) : NULL;
     ExecStatusType status = PQresultStatus(r);
     if (r && (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK))
         return r;
@@ -65,8 +75,8 @@ static dgm_code share_listen(pg_store *s, PGconn *c, dgm_err *err)
     dgm_code code = DGM_OK;
     snprintf(sql, sizeof sql, "UNLISTEN *; LISTEN dragoman; LISTEN dragoman_%lld",
              (long long)s->base.replica);
-    PGresult *r = s->share.polls ? NULL : PQexec(c, sql);
-    if (r && PQresultStatus(r) != PGRES_COMMAND_OK)
+    PGresult *r = s->share.polls ? NULL : dgm_pg_exec_text(c, sql, dgm_pg_share_ms(s));
+    if (!s->share.polls && PQresultStatus(r) != PGRES_COMMAND_OK)
         code = dgm_pg_fault(c, r, false, err);
     PQclear(r);
     return code;
@@ -77,8 +87,10 @@ static dgm_code share_connect(pg_store *s, PGconn **ret_conn, dgm_err *err)
     dgm_code code = dgm_pg_connect(&s->target, PG_CONTROL, ret_conn, err);
     if (code)
         return code;
-    PGresult *r = PQexec(*ret_conn, "SET synchronous_commit=off; SET statement_timeout=20000;"
-                                    "SET lock_timeout=5000");
+    PGresult *r = dgm_pg_exec_text(*ret_conn,
+                                   "SET synchronous_commit=off; SET statement_timeout=20000;"
+                                   "SET lock_timeout=5000",
+                                   dgm_pg_share_ms(s));
     if (PQresultStatus(r) != PGRES_COMMAND_OK)
         code = dgm_pg_fault(*ret_conn, r, false, err);
     PQclear(r);

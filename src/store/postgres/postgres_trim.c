@@ -9,6 +9,7 @@
 
 #define STEP "200"
 #define STEP_ROWS 200
+#define STEP_MS 300000 /* rows of threads may be large */
 
 #define SAME_TASK(x, y)                                                                            \
     x ".tenant=" y ".tenant AND " x ".principal=" y ".principal AND " x ".task=" y ".task"
@@ -121,7 +122,7 @@ dgm_code dgm_pg_trim_step(PGconn *c, dgm_job *job, bool *ret_more, dgm_err *err)
         dgm_pg_array_end(&a);
     }
     if (before) {
-        PGresult *r = dgm_pg_exec(c, stages[job->trim.stage], &a);
+        PGresult *r = dgm_pg_exec(c, stages[job->trim.stage], &a, STEP_MS);
         if (PQresultStatus(r) == PGRES_TUPLES_OK)
             n = dgm_pg_int(r, 0, 0);
         else if (dgm_pg_is_conflict(r))

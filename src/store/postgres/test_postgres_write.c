@@ -5,6 +5,8 @@
 #include "postgres_int.h"
 #include "store/test_env.h"
 
+#include <signal.h>
+
 static PGconn *beside(const struct env *e)
 {
     PGconn *c = PQconnectdb(e->url + strlen("postgres:"));
@@ -402,11 +404,11 @@ static void heard_command(void *user, const dgm_command *command)
     ((struct heard *)user)->commands++;
 }
 
-static struct env open_polling(const struct env *first, struct heard *heard)
+static struct env open_polling(const struct env *first, struct heard *heard, uint32_t lease_ms)
 {
     struct env e = {0};
     dgm_err err = {0};
-    dgm_store_options options = {.polls = true};
+    dgm_store_options options = {.polls = true, .lease_ms = lease_ms};
     dgm_share_handlers handlers = {.on_orphans = heard_rows,
                                    .on_owned = heard_rows,
                                    .on_searched = heard_it,
@@ -448,8 +450,8 @@ static void an_owner_that_polls_knows_who_follows(void **state)
     struct env e[2];
     PGconn *c;
     (void)state;
-    e[0] = open_polling(NULL, &heard[0]);
-    e[1] = open_polling(&e[0], &heard[1]);
+    e[0] = open_polling(NULL, &heard[0], 0);
+    e[1] = open_polling(&e[0], &heard[1], 0);
     c = beside(&e[0]);
     int64_t owner = dgm_store_replica(e[0].store).id;
     assert_int_equal(append_deltas(&e[0], alice, "t1", 0, 1, 1), DGM_OK);
@@ -484,6 +486,78 @@ static void an_owner_that_polls_knows_who_follows(void **state)
     close_polling(e, 2);
 }
 
+/* ---- a database that does not answer ------------------------------------------------------------------------- */
+
+struct unanswered {
+    struct env *e;
+    struct wait wait;
+    dgm_code code;
+    int64_t to;
+};
+
+static void on_unanswered(dgm_code code, dgm_str body, const dgm_err *err, void *arg)
+{
+    struct unanswered *u = arg;
+    (void)body, (void)err;
+    u->code = code;
+    arrive(&u->wait);
+}
+
+static void send_unanswered(void *arg)
+{
+    struct unanswered *u = arg;
+    dgm_store_command(u->e->store, u->to, alice, DGM_STR("t1"), DGM_STR("cancel"), DGM_STR("{}"),
+                      1000, on_unanswered, u);
+}
+
+/* The process of PostgreSQL that has a connection. Its server is stopped only if it goes on, or is killed. */
+static pid_t freeze(PGconn *c)
+{
+    pid_t pid = PQbackendPID(c);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    return pid;
+}
+
+static void close_writer(void *arg)
+{
+    struct unanswered *u = arg;
+    pg_loop *l = ((pg_store *)u->e->store)->loops[0];
+    dgm_err why = {0};
+    dgm_fail(&why, DGM_UNAVAILABLE, NULL, "the connection to the database is lost");
+    l->writer.use->on_lost(l, &l->writer, &why);
+    arrive(&u->wait);
+}
+
+/* As behind a proxy that has forgotten a connection: nothing comes, and it does not end. */
+static void a_connection_that_is_silent_is_given_up(void **state)
+{
+    struct heard heard[2] = {0};
+    struct env e[2];
+    (void)state;
+    e[0] = open_polling(NULL, &heard[0], 2000);
+    e[1] = open_polling(&e[0], &heard[1], 2000);
+    pg_store *s = (pg_store *)e[0].store;
+    struct unanswered u = {
+        .e = &e[0], .wait = WAIT_FOR(1), .to = dgm_store_replica(e[1].store).id};
+    struct unanswered w = {.e = &e[0], .wait = WAIT_FOR(1)};
+    assert_int_equal(append_deltas(&e[0], alice, "t1", 0, 1, 1), DGM_OK); /* it is connected */
+    pid_t pids[] = {freeze(s->share.conn), freeze(s->control)};
+    dgm_loop_post(dgm_loops_at(e[0].loops, 0), send_unanswered, &u);
+    wait_all(&u.wait);
+    assert_int_equal(u.code, DGM_UNAVAILABLE);
+    dgm_loop_post(dgm_loops_at(e[0].loops, 0), close_writer, &w);
+    wait_all(&w.wait);
+    for (int i = 0; append_deltas(&e[0], alice, "t2", 0, 1, 1); i++)
+        assert_true(i < 5);
+    for (int i = 0; !dgm_store_is_healthy(e[0].store, NULL); i++) {
+        assert_true(i < 120000);
+        usleep(1000);
+    }
+    for (size_t i = 0; i < sizeof pids / sizeof *pids; i++)
+        kill(pids[i], SIGCONT);
+    close_polling(e, 2);
+}
+
 DGM_TEST_MAIN(dgm_test(a_note_beside_an_append_in_doubt_is_stored),
               dgm_test(a_note_behind_a_release_in_doubt_is_refused),
               dgm_test(an_append_that_is_sent_again_too_early_was_stored),
@@ -492,4 +566,5 @@ DGM_TEST_MAIN(dgm_test(a_note_beside_an_append_in_doubt_is_stored),
               dgm_test(a_loop_polls_a_socket_of_its_own),
               dgm_test(a_task_that_was_refused_stores_no_checkpoint), dgm_test(nor_in_memory),
               dgm_test(a_dead_server_stores_no_checkpoint_of_a_new_task),
-              dgm_test(an_owner_that_polls_knows_who_follows))
+              dgm_test(an_owner_that_polls_knows_who_follows),
+              dgm_test(a_connection_that_is_silent_is_given_up))
