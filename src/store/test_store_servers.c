@@ -124,6 +124,26 @@ static void test_orphans_of_before_are_found(void **state)
     servers_close(s, 2);
 }
 
+/* A server that was cut off for long and then killed: its append was stored when no row of it was left. */
+static void test_orphans_of_a_forgotten_server_are_found(void **state)
+{
+    struct server s[2];
+    servers_open(s, 1, state);
+    append_ok(&s[0], "t1", 0, 1);
+    PGconn *c = PQconnectdb(strstr(s[0].env.url, "host="));
+    postgres_ask(c, "UPDATE dragoman.tasks SET owner=12345");
+    s[1] =
+        (struct server){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    env_loops(&s[1].env, 2);
+    memcpy(s[1].env.url, s[0].env.url, sizeof s[1].env.url);
+    env_open_shared(&s[1].env, *state);
+    server_handle(&s[1]);
+    wait_seen(&s[1], &s[1].n_orphans, 1);
+    check_lease(&s[1].orphans[0], DGM_LEASE_OURS, id_of(&s[1]), 2);
+    PQfinish(c);
+    servers_close(s, 2);
+}
+
 /* A statement of a dead server that is still on its way may lock one. It is not left until the next beat: that is 20 minutes later, here. */
 static void test_a_locked_orphan_is_taken_soon(void **state)
 {
@@ -579,6 +599,7 @@ DGM_TEST_MAIN(
     ON_SHARED(test_a_dead_servers_tasks_are_taken),
     ON_SHARED(test_a_released_task_that_works_is_taken),
     ON_SHARED(test_a_closed_servers_tasks_are_taken), ON_SHARED(test_orphans_of_before_are_found),
+    ON_POSTGRES(test_orphans_of_a_forgotten_server_are_found, "postgres"),
     dgm_test_with("postgres: test_a_locked_orphan_is_taken_soon",
                   test_a_locked_orphan_is_taken_soon, "postgres-hour"),
     dgm_test_with("postgres: test_a_server_without_a_process_is_dead",

@@ -434,6 +434,8 @@ dgm_code dgm_pg_lease_register(pg_store *s, PGconn *c, dgm_err *err);
 bool dgm_pg_lease_extend(
     pg_store *s); /* false: this server was declared dead, or the database failed */
 void dgm_pg_lease_bury(pg_store *s); /* declares the dead dead, and forgets those without tasks */
+/* Servers that are forgotten, but have tasks: a first append came later than KEEP_DEAD, and its server has ended. */
+void dgm_pg_lease_add_unknown(pg_store *s);
 void dgm_pg_lease_take(pg_store *s); /* tasks without an owner that lives */
 void dgm_pg_lease_read_owned(pg_store *s); /* a page of the tasks that this server has */
 void dgm_pg_lease_end(pg_store *s);        /* this server ends */

@@ -240,6 +240,17 @@ void dgm_pg_lease_bury(pg_store *s)
     PQclear(dgm_pg_share_exec(s, forget, &none));
 }
 
+void dgm_pg_lease_add_unknown(pg_store *s)
+{
+    static const char sql[] =
+        "INSERT INTO dragoman.replicas(id,name,until,dead,boot,namespace,pid,started)"
+        " SELECT DISTINCT t.owner,''::bytea,now(),true,''::bytea,''::bytea,0,''::bytea"
+        " FROM dragoman.tasks t WHERE t.state<3 AND t.owner<>0 AND NOT EXISTS"
+        " (SELECT 1 FROM dragoman.replicas r WHERE r.id=t.owner) ON CONFLICT DO NOTHING";
+    static const pg_args none;
+    PQclear(dgm_pg_share_exec(s, sql, &none));
+}
+
 /* ---- takeover -------------------------------------------------------------------------------------------- */
 
 /* Whose tasks have no owner that lives, as an array: 0, and the dead. */

@@ -530,6 +530,7 @@ static void share_sweep(pg_store *s)
     static const pg_args none;
     PQclear(dgm_pg_share_exec(
         s, "DELETE FROM dragoman.commands WHERE until<now()-interval '60 seconds'", &none));
+    dgm_pg_lease_add_unknown(s);
     PQclear(dgm_pg_share_exec(s, "DELETE FROM dragoman.answers WHERE until<now()", &none));
 }
 
