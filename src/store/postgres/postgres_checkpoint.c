@@ -4,6 +4,9 @@
  * A change is a transaction of its own: first the parts of large values, one statement each, then the statement that
  * decides whether there is room, and writes the rows. Parts that no row refers to afterwards are deleted at the end. A value
  * is found by a random number within its thread.
+ *
+ * The fence is checked last, and all that locks rows which other servers need is sent at once with the end of the transaction:
+ * a process that is stopped in between would hold these locks, and its tasks could not be taken over.
  */
 #include "base/ids.h"
 #include "postgres_int.h"
@@ -177,7 +180,6 @@ struct pg_change {
     dgm_job *job;
     int64_t replica;
     bool may_be_new;
-    bool is_fenced; /* the fence was sent */
     unsigned char thread_key[DGM_DIGEST_BYTES], to_key[DGM_DIGEST_BYTES],
         checkpoint_key[DGM_DIGEST_BYTES];
     struct pg_value *values;
@@ -426,7 +428,6 @@ static void send_copy(pg_change *c, pg_pipe *p)
 static void send_fence(pg_change *c, pg_pipe *p)
 {
     const dgm_fence *f = &c->job->change.change.fence;
-    c->is_fenced = true;
     dgm_pg_args_clear(&c->args);
     dgm_pg_arg_str(&c->args, f->owner.tenant);
     dgm_pg_arg_str(&c->args, f->owner.principal);
@@ -440,10 +441,6 @@ static void send_fence(pg_change *c, pg_pipe *p)
 bool dgm_pg_change_send(pg_change *c, pg_pipe *p)
 {
     dgm_checkpoint_change_kind kind = c->job->change.change.kind;
-    if (c->job->change.change.fence.task_id.n && !c->is_fenced) {
-        send_fence(c, p);
-        return true;
-    }
     if (send_part(c, p))
         return true;
     switch (kind) {
@@ -456,6 +453,8 @@ bool dgm_pg_change_send(pg_change *c, pg_pipe *p)
     }
     if (kind == DGM_CHECKPOINT_PUT || kind == DGM_CHECKPOINT_WRITES)
         send_end(c, p);
+    if (c->job->change.change.fence.task_id.n)
+        send_fence(c, p);
     return false;
 }
 

@@ -262,9 +262,10 @@ static bool settle_failure(pg_loop *l, pg_batch *b)
 {
     pg_op *op = &b->op;
     bool again = false;
-    if (b->change && op->refused)
+    if (b->change && op->refused) {
         op->code = dgm_append_lost(op->job->change.change.fence.task_id, &op->err);
-    else if ((op->conflict || op->refused) && b->tries < MAX_TRIES) {
+        op->job->code = DGM_OK; /* whether there was room does not matter */
+    } else if ((op->conflict || op->refused) && b->tries < MAX_TRIES) {
         b->tries++;
         again = true;
     } else if (op->odd && b->n_units > 1) { /* something odd in one must not fail the others */

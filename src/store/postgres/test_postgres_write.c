@@ -376,6 +376,74 @@ static void a_dead_server_stores_no_checkpoint_of_a_new_task(void **state)
     teardown(&e);
 }
 
+/* ---- a checkpoint that is being sent ------------------------------------------------------------------------- */
+
+/* A change with a large value, of which the first part waits for a lock. */
+struct sending {
+    struct doubt doubt; /* first */
+    dgm_checkpoint_change change;
+};
+
+static void send_change(void *arg)
+{
+    struct sending *x = arg;
+    dgm_store_change_checkpoints(x->doubt.env->store, DGM_STR("demo"), &x->change,
+                                 on_doubtful_append, &x->doubt);
+}
+
+static dgm_code change_while(struct env *e, const char *sql, long want, dgm_err *ret_err)
+{
+    static const char waiting[] = "SELECT count(*) FROM pg_stat_activity WHERE datname="
+                                  "current_database() AND wait_event_type='Lock'";
+    static char large[3 << 20];
+    struct sending x = {.doubt = {.env = e, .beside = beside(e), .wait = WAIT_FOR(1)},
+                        .change = {.kind = DGM_CHECKPOINT_PUT,
+                                   .row = {.thread = DGM_STR("thread"), .id = DGM_STR("1")},
+                                   .fence = {alice, DGM_STR("t1"), 1}}};
+    PGconn *other = beside(e);
+    x.change.row.checkpoint.bytes = dgm_bytes_copy((dgm_str){large, sizeof large});
+    postgres_ask(x.doubt.beside, "BEGIN");
+    postgres_ask(x.doubt.beside, "LOCK TABLE dragoman.checkpoint_values IN EXCLUSIVE MODE");
+    dgm_loop_post(dgm_loops_at(e->loops, 0), send_change, &x);
+    wait_until(other, waiting, 1);
+    assert_int_equal(postgres_ask(other, sql), want);
+    postgres_ask(x.doubt.beside, "COMMIT");
+    wait_all(&x.doubt.wait);
+    dgm_bytes_unref(x.change.row.checkpoint.bytes);
+    PQfinish(x.doubt.beside);
+    PQfinish(other);
+    *ret_err = x.doubt.err;
+    return x.doubt.append_code;
+}
+
+/* A process that is stopped while it sends one must not keep others from taking its tasks. */
+static void a_checkpoint_that_is_being_sent_locks_no_task(void **state)
+{
+    static const char take[] = "SELECT count(*) FROM (SELECT 1 FROM dragoman.tasks WHERE id='t1'"
+                               " FOR UPDATE SKIP LOCKED) t";
+    struct env e = open_empty();
+    dgm_err err = {0};
+    (void)state;
+    assert_int_equal(append_deltas(&e, alice, "t1", 0, 1, 1), DGM_OK);
+    check_ok(change_while(&e, take, 1, &err), err);
+    teardown(&e);
+}
+
+static void a_checkpoint_whose_task_is_taken_while_it_is_sent_is_lost(void **state)
+{
+    static const char take[] = "UPDATE dragoman.tasks SET owner=owner+1,fence=fence+1";
+    struct env e = open_empty();
+    dgm_err err = {0};
+    (void)state;
+    assert_int_equal(append_deltas(&e, alice, "t1", 0, 1, 1), DGM_OK);
+    assert_int_equal(change_while(&e, take, 0, &err), DGM_UNAVAILABLE);
+    assert_true(dgm_store_is_lost(&err));
+    PGconn *c = beside(&e);
+    assert_int_equal(postgres_ask(c, "SELECT count(*) FROM dragoman.checkpoint_values"), 0);
+    PQfinish(c);
+    teardown(&e);
+}
+
 /* ---- who follows, without notifications -------------------------------------------------------------------- */
 
 struct heard {
@@ -566,5 +634,7 @@ DGM_TEST_MAIN(dgm_test(a_note_beside_an_append_in_doubt_is_stored),
               dgm_test(a_loop_polls_a_socket_of_its_own),
               dgm_test(a_task_that_was_refused_stores_no_checkpoint), dgm_test(nor_in_memory),
               dgm_test(a_dead_server_stores_no_checkpoint_of_a_new_task),
+              dgm_test(a_checkpoint_that_is_being_sent_locks_no_task),
+              dgm_test(a_checkpoint_whose_task_is_taken_while_it_is_sent_is_lost),
               dgm_test(an_owner_that_polls_knows_who_follows),
               dgm_test(a_connection_that_is_silent_is_given_up))
