@@ -132,8 +132,7 @@ static void test_orphans_of_a_forgotten_server_are_found(void **state)
     append_ok(&s[0], "t1", 0, 1);
     PGconn *c = PQconnectdb(strstr(s[0].env.url, "host="));
     postgres_ask(c, "UPDATE dragoman.tasks SET owner=12345");
-    s[1] =
-        (struct server){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    s[1] = (struct server){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     env_loops(&s[1].env, 2);
     memcpy(s[1].env.url, s[0].env.url, sizeof s[1].env.url);
     env_open_shared(&s[1].env, *state);

@@ -247,12 +247,12 @@ dgm_code dgm_pg_connect(const pg_target *t, pg_role role, PGconn **ret_conn, dgm
                         PQserverVersion(c) / 10000);
     if (!code) {
         PQsetNoticeReceiver(c, ignore_notice, NULL);
-        PGresult *r =
-            dgm_pg_exec_text(c,
-                             role == PG_CONTROL  ? SETTINGS "; SET statement_timeout=0; SET lock_timeout=0"
-                             : role == PG_READER ? SETTINGS "; SET synchronous_commit=off"
-                                                 : SETTINGS,
-                             PG_ANSWER_MS);
+        PGresult *r = dgm_pg_exec_text(c,
+                                       role == PG_CONTROL ? SETTINGS
+                                           "; SET statement_timeout=0; SET lock_timeout=0"
+                                       : role == PG_READER ? SETTINGS "; SET synchronous_commit=off"
+                                                           : SETTINGS,
+                                       PG_ANSWER_MS);
         if (PQresultStatus(r) != PGRES_COMMAND_OK)
             code = dgm_pg_fault(c, r, false, err);
         PQclear(r);

@@ -109,7 +109,8 @@ void dgm_pg_send_sync(pg_pipe *p);
 /* On a blocking connection. A server that has not answered after ms is given up: the connection is lost then. NULL: nothing
  * was sent. */
 PGresult *dgm_pg_exec(PGconn *c, const char *sql, const pg_args *a, uint64_t ms);
-PGresult *dgm_pg_exec_text(PGconn *c, const char *sql, uint64_t ms); /* statements without arguments */
+PGresult *dgm_pg_exec_text(PGconn *c, const char *sql,
+                           uint64_t ms);                      /* statements without arguments */
 PGresult *dgm_pg_await(PGconn *c, int was_sent, uint64_t ms); /* the last result of what was sent */
 #define PG_ANSWER_MS 10000 /* of a small statement, on a connection that has no lease to extend */
 
@@ -403,7 +404,7 @@ void dgm_pg_share_close(pg_store *s); /* when nothing is called any more */
 void dgm_pg_share_wake(pg_store *s);
 void dgm_pg_share_submit(pg_store *s, dgm_job *job);       /* COMMAND and ANSWER */
 void dgm_pg_share_set_aside(pg_store *s, dgm_str task_id); /* before a RELEASE that has failed */
-uint64_t dgm_pg_share_ms(const pg_store *s);     /* what a statement on its connection may take */
+uint64_t dgm_pg_share_ms(const pg_store *s); /* what a statement on its connection may take */
 /* A statement on its connection; NULL: it failed, the connection is closed if it is lost. */
 PGresult *dgm_pg_share_exec(pg_store *s, const char *sql, const pg_args *a);
 void dgm_pg_share_tell_all(pg_store *s, const char *what); /* a notification to every server */
@@ -436,7 +437,7 @@ bool dgm_pg_lease_extend(
 void dgm_pg_lease_bury(pg_store *s); /* declares the dead dead, and forgets those without tasks */
 /* Servers that are forgotten, but have tasks: a first append came later than KEEP_DEAD, and its server has ended. */
 void dgm_pg_lease_add_unknown(pg_store *s);
-void dgm_pg_lease_take(pg_store *s); /* tasks without an owner that lives */
+void dgm_pg_lease_take(pg_store *s);       /* tasks without an owner that lives */
 void dgm_pg_lease_read_owned(pg_store *s); /* a page of the tasks that this server has */
 void dgm_pg_lease_end(pg_store *s);        /* this server ends */
 /* The right to do a job that one server does, on a connection; *ret_may false: another one does it. */

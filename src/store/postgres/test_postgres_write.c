@@ -605,8 +605,7 @@ static void a_connection_that_is_silent_is_given_up(void **state)
     e[0] = open_polling(NULL, &heard[0], 2000);
     e[1] = open_polling(&e[0], &heard[1], 2000);
     pg_store *s = (pg_store *)e[0].store;
-    struct unanswered u = {
-        .e = &e[0], .wait = WAIT_FOR(1), .to = dgm_store_replica(e[1].store).id};
+    struct unanswered u = {.e = &e[0], .wait = WAIT_FOR(1), .to = dgm_store_replica(e[1].store).id};
     struct unanswered w = {.e = &e[0], .wait = WAIT_FOR(1)};
     assert_int_equal(append_deltas(&e[0], alice, "t1", 0, 1, 1), DGM_OK); /* it is connected */
     pid_t pids[] = {freeze(s->share.conn), freeze(s->control)};
