@@ -390,6 +390,26 @@ static void send_end(pg_change *c, pg_pipe *p)
         dgm_pg_send(p, PG_SQL_PUT_END, &c->args);
 }
 
+/* The same change was sent before, and its statements may have run beside these: each of them saw the rows without the other.
+ * Then writes were counted twice, and values of rows that were replaced are left. */
+static void send_repair(pg_change *c, pg_pipe *p)
+{
+    static const char count[] =
+        "UPDATE dragoman.checkpoints c SET writes=w.n,writes_bytes=w.bytes FROM (SELECT count(*)"
+        " AS n,coalesce(sum(size),0)::bigint AS bytes FROM dragoman.checkpoint_writes" OF_KEY
+        ") w WHERE c.thread_key=$1 AND c.checkpoint_key=$2";
+    static const char tidy[] =
+        "DELETE FROM dragoman.checkpoint_values v WHERE v.thread_key=$1 AND v.number NOT IN"
+        " (SELECT number FROM dragoman.checkpoints WHERE thread_key=$1 UNION ALL SELECT meta_number"
+        " FROM dragoman.checkpoints WHERE thread_key=$1 UNION ALL SELECT number"
+        " FROM dragoman.checkpoint_writes WHERE thread_key=$1)";
+    arg_key(c);
+    dgm_pg_send_text(p, count, &c->args);
+    dgm_pg_args_clear(&c->args);
+    dgm_pg_arg_str(&c->args, pg_key_str(c->thread_key));
+    dgm_pg_send_text(p, tidy, &c->args);
+}
+
 /* Threads by their keys; runs as they are. */
 static void send_names(pg_change *c, pg_pipe *p, pg_sql which)
 {
@@ -453,6 +473,8 @@ bool dgm_pg_change_send(pg_change *c, pg_pipe *p)
     }
     if (kind == DGM_CHECKPOINT_PUT || kind == DGM_CHECKPOINT_WRITES)
         send_end(c, p);
+    if (c->job->in_doubt && (kind == DGM_CHECKPOINT_PUT || kind == DGM_CHECKPOINT_WRITES))
+        send_repair(c, p);
     if (c->job->change.change.fence.task_id.n)
         send_fence(c, p);
     return false;
