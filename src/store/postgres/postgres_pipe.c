@@ -47,10 +47,11 @@ void dgm_pg_pipe_attach(pg_pipe *p, PGconn *conn)
     p->conn = conn;
     p->sending = false;
     p->events = 0;
-    p->waits_ms = 0;
     p->heard_ms = uv_hrtime() / 1000000;
-    if (p->loop->blocking)
+    if (p->loop->blocking) {
+        p->waits_ms = 0;
         return;
+    }
     p->poll = dgm_xcalloc(1, sizeof *p->poll);
     p->fd = fcntl(PQsocket(conn), F_DUPFD_CLOEXEC, 0);
     if (p->fd < 0 || uv_poll_init_socket(&p->loop->loop->uv, p->poll, p->fd) != 0) {
@@ -62,6 +63,8 @@ void dgm_pg_pipe_attach(pg_pipe *p, PGconn *conn)
         p->conn = NULL;
         return;
     }
+    p->waits_ms =
+        0; /* not before: without a file descriptor its jobs still wait, and that has an end */
     p->poll->data = p;
     update_poll(p);
 }

@@ -6,6 +6,7 @@
 #include "store/test_env.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 static PGconn *beside(const struct env *e)
 {
@@ -139,6 +140,9 @@ static void a_note_behind_a_release_in_doubt_is_refused(void **state)
 
 /* ---- statements that overlap --------------------------------------------------------------------------------- */
 
+static const char waiting_for_locks[] = "SELECT count(*) FROM pg_stat_activity WHERE datname="
+                                        "current_database() AND wait_event_type='Lock'";
+
 /* What a statement that had to wait for a lock returns of a row is how the row was when the statement began. */
 struct overlap {
     struct doubt doubt; /* first */
@@ -164,8 +168,6 @@ static void lose_overlap(void *arg)
 
 static void run_overlap(struct overlap *o)
 {
-    static const char waiting[] = "SELECT count(*) FROM pg_stat_activity WHERE datname="
-                                  "current_database() AND wait_event_type='Lock'";
     struct doubt *d = &o->doubt;
     PGconn *reads = beside(d->env);
     dgm_loop *loop = dgm_loops_at(d->env->loops, 0);
@@ -173,10 +175,10 @@ static void run_overlap(struct overlap *o)
     postgres_ask(d->beside, "BEGIN");
     postgres_ask(d->beside, o->lock);
     dgm_loop_post(loop, send_overlap, o);
-    wait_until(reads, waiting, 1);
+    wait_until(reads, waiting_for_locks, 1);
     if (o->is_lost) { /* the server does not notice: the same append waits twice */
         dgm_loop_post(loop, lose_overlap, o);
-        wait_until(reads, waiting, 2);
+        wait_until(reads, waiting_for_locks, 2);
     }
     postgres_ask(d->beside, o->end);
     wait_all(&d->wait);
@@ -393,8 +395,6 @@ static void send_change(void *arg)
 
 static dgm_code change_while(struct env *e, const char *sql, long want, dgm_err *ret_err)
 {
-    static const char waiting[] = "SELECT count(*) FROM pg_stat_activity WHERE datname="
-                                  "current_database() AND wait_event_type='Lock'";
     static char large[3 << 20];
     struct sending x = {.doubt = {.env = e, .beside = beside(e), .wait = WAIT_FOR(1)},
                         .change = {.kind = DGM_CHECKPOINT_PUT,
@@ -405,7 +405,7 @@ static dgm_code change_while(struct env *e, const char *sql, long want, dgm_err 
     postgres_ask(x.doubt.beside, "BEGIN");
     postgres_ask(x.doubt.beside, "LOCK TABLE dragoman.checkpoint_values IN EXCLUSIVE MODE");
     dgm_loop_post(dgm_loops_at(e->loops, 0), send_change, &x);
-    wait_until(other, waiting, 1);
+    wait_until(other, waiting_for_locks, 1);
     assert_int_equal(postgres_ask(other, sql), want);
     postgres_ask(x.doubt.beside, "COMMIT");
     wait_all(&x.doubt.wait);
@@ -441,6 +441,62 @@ static void a_checkpoint_whose_task_is_taken_while_it_is_sent_is_lost(void **sta
     PGconn *c = beside(&e);
     assert_int_equal(postgres_ask(c, "SELECT count(*) FROM dragoman.checkpoint_values"), 0);
     PQfinish(c);
+    teardown(&e);
+}
+
+/* ---- a change of checkpoints that is sent again too early ------------------------------------------------------ */
+
+static void lose_change(void *arg)
+{
+    struct sending *x = arg;
+    pg_pipe *writer = &first_loop(&x->doubt)->writer;
+    dgm_err why = {0};
+    dgm_fail(&why, DGM_UNAVAILABLE, NULL, "the connection to the database is lost");
+    writer->use->on_lost(first_loop(&x->doubt), writer, &why);
+}
+
+/* The fence of the first one waits, the second one waits for the first: both are stored. */
+static void change_twice(struct env *e, dgm_checkpoint_change *change)
+{
+    struct sending x = {.doubt = {.env = e, .beside = beside(e), .wait = WAIT_FOR(1)},
+                        .change = *change};
+    PGconn *other = beside(e);
+    dgm_loop *loop = dgm_loops_at(e->loops, 0);
+    postgres_ask(x.doubt.beside, "BEGIN");
+    postgres_ask(x.doubt.beside, "SELECT 1 FROM dragoman.tasks WHERE id='t1' FOR UPDATE");
+    dgm_loop_post(loop, send_change, &x);
+    wait_until(other, waiting_for_locks, 1);
+    dgm_loop_post(loop, lose_change, &x);
+    wait_until(other, waiting_for_locks, 2);
+    postgres_ask(x.doubt.beside, "COMMIT");
+    wait_all(&x.doubt.wait);
+    check_ok(x.doubt.append_code, x.doubt.err);
+    PQfinish(x.doubt.beside);
+    PQfinish(other);
+}
+
+/* That the counts of writes are right, and no value is left over, teardown() checks. */
+static void a_change_of_checkpoints_that_is_sent_again_too_early(void **state)
+{
+    static char large[3000];
+    struct env e = open_empty();
+    dgm_checkpoint_write writes[] = {{.task = DGM_STR("w"), .idx = 0, .channel = DGM_STR("c")},
+                                     {.task = DGM_STR("w"), .idx = -1, .channel = DGM_STR("c")}};
+    dgm_checkpoint_change change = {.row = {.thread = DGM_STR("thread"), .id = DGM_STR("1")},
+                                    .fence = {alice, DGM_STR("t1"), 1}};
+    (void)state;
+    dgm_bytes *value = dgm_bytes_copy((dgm_str){large, sizeof large});
+    assert_int_equal(append_deltas(&e, alice, "t1", 0, 1, 1), DGM_OK);
+    change.kind = DGM_CHECKPOINT_PUT;
+    change.row.checkpoint.bytes = value;
+    change_twice(&e, &change);
+    change.kind = DGM_CHECKPOINT_WRITES;
+    change.row.checkpoint.bytes = NULL;
+    change.row.writes = writes;
+    change.row.n_writes = 2;
+    writes[0].value.bytes = writes[1].value.bytes = value;
+    change_twice(&e, &change);
+    dgm_bytes_unref(value);
     teardown(&e);
 }
 
@@ -625,6 +681,31 @@ static void a_connection_that_is_silent_is_given_up(void **state)
     close_polling(e, 2);
 }
 
+/* ---- no file descriptors ------------------------------------------------------------------------------------- */
+
+/* One more file can be open: the socket of a connection, but not the loop's own number of it. */
+static void an_append_without_a_file_descriptor_fails(void **state)
+{
+    struct env e = open_empty();
+    struct unanswered w = {.e = &e, .wait = WAIT_FOR(1)};
+    struct rlimit was, one;
+    (void)state;
+    assert_int_equal(append_deltas(&e, alice, "t1", 0, 1, 1), DGM_OK);
+    dgm_loop_post(dgm_loops_at(e.loops, 0), close_writer, &w);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    wait_all(&w.wait);
+    int next = dup(0);
+    close(next);
+    one = (struct rlimit){.rlim_cur = (rlim_t)next + 1, .rlim_max = was.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &one), 0);
+    dgm_code code = append_deltas(&e, alice, "t1", 1, 1, 1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(code, DGM_UNAVAILABLE);
+    for (int i = 0; append_deltas(&e, alice, "t1", 1, 1, 1); i++)
+        assert_true(i < 5);
+    teardown(&e);
+}
+
 DGM_TEST_MAIN(dgm_test(a_note_beside_an_append_in_doubt_is_stored),
               dgm_test(a_note_behind_a_release_in_doubt_is_refused),
               dgm_test(an_append_that_is_sent_again_too_early_was_stored),
@@ -635,5 +716,7 @@ DGM_TEST_MAIN(dgm_test(a_note_beside_an_append_in_doubt_is_stored),
               dgm_test(a_dead_server_stores_no_checkpoint_of_a_new_task),
               dgm_test(a_checkpoint_that_is_being_sent_locks_no_task),
               dgm_test(a_checkpoint_whose_task_is_taken_while_it_is_sent_is_lost),
+              dgm_test(a_change_of_checkpoints_that_is_sent_again_too_early),
               dgm_test(an_owner_that_polls_knows_who_follows),
+              dgm_test(an_append_without_a_file_descriptor_fails),
               dgm_test(a_connection_that_is_silent_is_given_up))
