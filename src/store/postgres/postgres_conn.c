@@ -172,9 +172,9 @@ static const char *const defaults[][2] = {
 };
 #define N_DEFAULTS (sizeof defaults / sizeof *defaults)
 
-static PGconn *open_conn(const pg_target *t)
+static PGconn *open_conn(const pg_target *t, const PGconn *like)
 {
-    const char *keys[N_DEFAULTS + 2], *vals[N_DEFAULTS + 2];
+    const char *keys[N_DEFAULTS + 5], *vals[N_DEFAULTS + 5];
     size_t n = 0;
     for (; n < N_DEFAULTS; n++) {
         keys[n] = defaults[n][0];
@@ -182,6 +182,14 @@ static PGconn *open_conn(const pg_target *t)
     }
     keys[n] = "dbname"; /* expanded: what it contains replaces what is before it */
     vals[n++] = t->conninfo;
+    if (like) {
+        const char *const names[] = {"host", "hostaddr", "port"};
+        const char *const own[] = {PQhost(like), PQhostaddr(like), PQport(like)};
+        for (int i = 0; i < 3; i++, n++) {
+            keys[n] = names[i];
+            vals[n] = own[i];
+        }
+    }
     keys[n] = vals[n] = NULL;
     return PQconnectdbParams(keys, vals, 1);
 }
@@ -230,8 +238,14 @@ static void ignore_notice(void *arg, const PGresult *r)
 
 dgm_code dgm_pg_connect(const pg_target *t, pg_role role, PGconn **ret_conn, dgm_err *err)
 {
+    return dgm_pg_connect_like(t, role, NULL, ret_conn, err);
+}
+
+dgm_code dgm_pg_connect_like(const pg_target *t, pg_role role, const PGconn *like,
+                             PGconn **ret_conn, dgm_err *err)
+{
     dgm_code code = DGM_OK;
-    PGconn *c = open_conn(t);
+    PGconn *c = open_conn(t, like);
     *ret_conn = NULL;
     if (!c || PQstatus(c) != CONNECTION_OK) {
         const char *text;

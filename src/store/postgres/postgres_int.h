@@ -138,6 +138,9 @@ typedef enum pg_role { PG_CONTROL, PG_WRITER, PG_READER } pg_role;
 
 /* Blocks, at most some seconds. A writer or reader is in pipeline mode and has its statements prepared. */
 dgm_code dgm_pg_connect(const pg_target *t, pg_role role, PGconn **ret_conn, dgm_err *err);
+/* Likewise, to the server that another connection has: not to others of the connection string first, which may be away. */
+dgm_code dgm_pg_connect_like(const pg_target *t, pg_role role, const PGconn *like,
+                             PGconn **ret_conn, dgm_err *err);
 
 /* A fault of the server's (a result) or of the connection (r NULL) as a sentence. Without secrets. */
 dgm_code dgm_pg_fault(PGconn *c, const PGresult *r, bool reading, dgm_err *err);

@@ -95,6 +95,21 @@ static bool regain_control(pg_store *s)
     return true;
 }
 
+/* Where the control connection is. If that server is away, or is not the one to write to any more: wherever one is found, and
+ * the control connection is made again. Of several servers the first ones may be away for long: each attempt takes seconds. */
+static dgm_code connect_for_loop(pg_store *s, pg_role role, PGconn **ret_conn, dgm_err *err)
+{
+    if (s->control && !dgm_pg_connect_like(&s->target, role, s->control, ret_conn, err))
+        return DGM_OK;
+    dgm_code code = dgm_pg_connect(&s->target, role, ret_conn, err);
+    if (!code && s->control &&
+        (strcmp(PQhost(s->control), PQhost(*ret_conn)) != 0 ||
+         strcmp(PQhostaddr(s->control), PQhostaddr(*ret_conn)) != 0 ||
+         strcmp(PQport(s->control), PQport(*ret_conn)) != 0))
+        lose_control(s);
+    return code;
+}
+
 /* Connects for one loop; false: not now. */
 static bool serve_request(pg_store *s)
 {
@@ -102,7 +117,7 @@ static bool serve_request(pg_store *s)
     dgm_err why = {0};
     if (!r)
         return true;
-    if (!r->is_canceled && dgm_pg_connect(&s->target, r->role, &r->conn, &why)) {
+    if (!r->is_canceled && connect_for_loop(s, r->role, &r->conn, &why)) {
         hide_names(&why);
         dgm_pg_store_fault(s, &why);
         return false;

@@ -5,8 +5,11 @@
 #include "postgres_int.h"
 #include "store/test_env.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 static PGconn *beside(const struct env *e)
 {
@@ -706,6 +709,47 @@ static void an_append_without_a_file_descriptor_fails(void **state)
     teardown(&e);
 }
 
+/* ---- several servers ----------------------------------------------------------------------------------------- */
+
+/* Accepts connections, and never answers. */
+static int open_silent_port(int *ret_port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(fd, 100), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &n), 0);
+    *ret_port = ntohs(a.sin_port);
+    return fd;
+}
+
+/* The first server of the connection string is away: only connections that are made first wait for that. */
+static void the_server_that_answered_is_used_next(void **state)
+{
+    struct env plain = open_empty(), e = {0};
+    char folder[200] = "", dbname[40] = "", user[40] = "";
+    int port;
+    (void)state;
+    int fd = open_silent_port(&port);
+    assert_int_equal(
+        sscanf(plain.url, "postgres:host=%199s user=%39s dbname=%39s", folder, user, dbname), 3);
+    env_loops(&e, 3);
+    snprintf(e.url, sizeof e.url,
+             "postgres:host=127.0.0.1,%s port=%d,5432 user=%s dbname=%s connect_timeout=2", folder,
+             port, user, dbname);
+    env_open(&e);
+    uint64_t before = uv_hrtime();
+    assert_int_equal(append_deltas(&e, alice, "t1", 0, 1, 1), DGM_OK);
+    assert_int_equal(count_records(&e, alice, "t1"), 1);
+    assert_true(uv_hrtime() - before < 3900000000U);
+    close(fd);
+    e.url[0] = 0; /* the other one checks the database */
+    teardown(&e);
+    teardown(&plain);
+}
+
 DGM_TEST_MAIN(dgm_test(a_note_beside_an_append_in_doubt_is_stored),
               dgm_test(a_note_behind_a_release_in_doubt_is_refused),
               dgm_test(an_append_that_is_sent_again_too_early_was_stored),
@@ -719,4 +763,5 @@ DGM_TEST_MAIN(dgm_test(a_note_beside_an_append_in_doubt_is_stored),
               dgm_test(a_change_of_checkpoints_that_is_sent_again_too_early),
               dgm_test(an_owner_that_polls_knows_who_follows),
               dgm_test(an_append_without_a_file_descriptor_fails),
+              dgm_test(the_server_that_answered_is_used_next),
               dgm_test(a_connection_that_is_silent_is_given_up))
