@@ -73,7 +73,7 @@ bench-memory: build ## attacks on the memory of a server: its peak, and how long
 bench-page: setup-test build ## the page in chromium beside a bare reader and an empty page, same run; needs two quiet cores
 	@tests/bench/page.mjs
 
-pictures: setup-test build ## take the pictures of the page in docs/pictures
+pictures: setup-test build ## create the pictures of the page in docs/pictures
 	@tests/browser/pictures.mjs
 
 fuzz: setup-test build-clang/build.ninja ## fuzz every decoder, FUZZ_SECONDS in all (600)
