@@ -260,7 +260,7 @@ static void got_row_of_first(dgm_code code, const dgm_dedupe_row *row, const dgm
         dgm_call_refuse(c, err);
     else if (!is_row_of(row, c))
         dgm_call_refuse_with(c, DGM_UNAVAILABLE,
-                             "another server has handled the message, and its turn was not found: "
+                             "another server has accepted the message, but its turn was not found: "
                              "send it again");
     else
         resend_to_task(c, row);
@@ -287,19 +287,26 @@ static dgm_code check_not_changed(const struct call *c, dgm_str task_id, dgm_err
         DGM_P(task_id));
 }
 
-void dgm_resend_refuse(struct shard *s, struct call *first, dgm_str task_id)
+/* Removes the entry of the message. `next` of its first call then lists the calls that waited for it. */
+static void inflight_detach_calls(struct shard *s, struct call *first)
 {
     struct inflight *f = first->send.inflight;
-    struct call *c;
-    dgm_err changed = {0};
-    (void)check_not_changed(first, task_id, &changed);
     first->send.inflight = NULL;
     first->next = f ? f->waiting : NULL;
     if (f)
         inflight_drop(s, f);
+    for (struct call *c = first; c; c = c->next)
+        c->send.waits_for = NULL;
+}
+
+void dgm_resend_refuse(struct shard *s, struct call *first, dgm_str task_id)
+{
+    struct call *c;
+    dgm_err changed = {0};
+    (void)check_not_changed(first, task_id, &changed);
+    inflight_detach_calls(s, first);
     while ((c = first)) {
         first = c->next;
-        c->send.waits_for = NULL;
         dgm_deadline_stop(c);
         dgm_call_refuse(c, &changed);
     }
@@ -307,15 +314,10 @@ void dgm_resend_refuse(struct shard *s, struct call *first, dgm_str task_id)
 
 void dgm_resend_to_waiting_task(struct shard *s, struct call *first, dgm_str task_id)
 {
-    struct inflight *f = first->send.inflight;
     struct call *c;
-    first->send.inflight = NULL;
-    first->next = f ? f->waiting : NULL;
-    if (f)
-        inflight_drop(s, f);
+    inflight_detach_calls(s, first);
     while ((c = first)) {
         first = c->next;
-        c->send.waits_for = NULL;
         dgm_deadline_stop(c);
         c->task_id = dgm_arena_dup(c->arena, task_id);
         dgm_loop_post(dgm_core_shard_of(c->core, c->owner, c->task_id)->loop, resend_handle, c);
@@ -326,7 +328,6 @@ static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err
 {
     struct call *first = arg, *c;
     struct shard *s = first->shard;
-    struct inflight *f = first->send.inflight;
     dgm_err changed = {0};
     if (!code && row && !is_row_of(row, first) &&
         (code = check_not_changed(first, row->task_id, &changed)))
@@ -335,12 +336,9 @@ static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err
         dgm_core_adopt_or_start(s, first);
         return;
     }
-    first->send.inflight = NULL;
-    first->next = f->waiting;
-    inflight_drop(s, f);
+    inflight_detach_calls(s, first);
     while ((c = first)) {
         first = c->next;
-        c->send.waits_for = NULL;
         if (code)
             dgm_call_refuse(c, err);
         else

@@ -60,5 +60,20 @@ dgm_job *dgm_job_new_note(const dgm_note *note, dgm_store_done done, void *arg);
 /* With so much room behind it; on a loop, which is answered. */
 dgm_job *dgm_job_new(dgm_job_kind kind, size_t more, struct dgm_block *ret_block, void *arg);
 
+/* The hash that selects the lane of a task. */
+uint64_t dgm_job_hash_task(const dgm_owner *owner, dgm_str task_id);
+/* Sets `held`, the bytes that the job adds to a queue, and `hash`, its lane if it has one. */
+void dgm_job_prepare(dgm_job *job);
+
+/* The records that a DGM_JOB_RECORDS has read so far. */
+typedef struct dgm_log_page {
+    size_t cap, bytes;
+    uint64_t next; /* the first seq of the next row; 0: any */
+} dgm_log_page;
+/* Adds the records of a log row to the result, up to the limits of the job. False: the result is complete, or job->code is set.
+ * remedy: the end of the error message if the row is damaged. */
+bool dgm_job_add_log_row(dgm_job *job, dgm_log_page *page, dgm_str row, uint64_t first_seq,
+                         const char *remedy);
+
 /* Of a change or of checkpoints that were read: its references to bytes. */
 void dgm_job_unref_values(dgm_job *job);

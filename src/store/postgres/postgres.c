@@ -15,7 +15,7 @@
  */
 #include "postgres_int.h"
 
-#include "base/table.h"
+#include "store/store_job.h"
 
 #include <assert.h>
 #include <poll.h>
@@ -63,19 +63,13 @@ static pg_lane *lane_of(pg_loop *l, const dgm_job *job)
     return dgm_job_has_lane(job) ? &l->lanes[job->hash % PG_LANES] : NULL;
 }
 
-static uint64_t hash_of_task(const dgm_owner *owner, dgm_str task_id)
-{
-    dgm_str key[] = {owner->tenant, owner->principal, task_id};
-    return dgm_hash_texts(1, key, 3);
-}
-
 /* The lane of the task whose fence a note or a checkpoint has; NULL: none. */
 static pg_lane *fence_lane_of(pg_loop *l, const dgm_job *job)
 {
     const dgm_fence *f = job->kind == DGM_JOB_PUT_NOTE ? &job->note.fence
                          : job->kind == DGM_JOB_CHANGE ? &job->change.change.fence
                                                        : NULL;
-    return f && f->task_id.n ? &l->lanes[hash_of_task(&f->owner, f->task_id) % PG_LANES] : NULL;
+    return f && f->task_id.n ? &l->lanes[dgm_job_hash_task(&f->owner, f->task_id) % PG_LANES] : NULL;
 }
 
 static bool waits_for_fenced(const pg_lane *lane, const dgm_job *job)
@@ -468,33 +462,6 @@ static pg_loop *loop_of(pg_store *s, dgm_loop *loop)
     return l;
 }
 
-static uint64_t hash_of_thread(const dgm_job *job)
-{
-    if (job->kind == DGM_JOB_CHECKPOINTS) {
-        dgm_str key[] = {job->checkpoints.agent, job->checkpoints.query.thread};
-        return dgm_hash_texts(2, key, 2);
-    }
-    const dgm_checkpoint_change *c = &job->change.change;
-    dgm_str thread = c->kind == DGM_CHECKPOINT_COPY ? c->to : c->row.thread;
-    dgm_str key[] = {job->change.agent, c->names.n ? c->names.at[0] : thread};
-    return dgm_hash_texts(2, key, 2);
-}
-
-static void prepare_job(dgm_job *job)
-{
-    job->held = job->kind == DGM_JOB_APPEND     ? job->append.bytes
-                : job->kind == DGM_JOB_CHANGE   ? job->change.bytes
-                : job->kind == DGM_JOB_PUT_NOTE ? job->note.text.n
-                                                : 0;
-    if (job->kind == DGM_JOB_CHECKPOINTS || job->kind == DGM_JOB_CHANGE) {
-        job->hash = hash_of_thread(job);
-    } else if (dgm_job_has_lane(job)) {
-        const dgm_task_row *row = dgm_job_is_write(job) ? &job->append.batch.row : NULL;
-        const dgm_owner *owner = row ? &row->owner : &job->task.owner;
-        job->hash = hash_of_task(owner, row ? row->id : job->task.task_id);
-    }
-}
-
 static void refuse_job(pg_loop *l, dgm_job *job, const pg_queue *q)
 {
     dgm_err why = {0};
@@ -550,10 +517,10 @@ static void pg_submit(dgm_store *base, dgm_job *job)
     }
     if (job->kind == DGM_JOB_RELEASE && job->task.has_failed)
         dgm_pg_share_set_aside(s, job->task.task_id);
-    prepare_job(job);
+    dgm_job_prepare(job);
     add_job(l, job);
     if (pair) {
-        prepare_job(pair);
+        dgm_job_prepare(pair);
         add_job(l, pair);
     }
     if (l->blocking)

@@ -257,64 +257,12 @@ static void take_rows(dgm_job *job, const PGresult *r, size_t max)
     }
 }
 
-static void record_damaged(dgm_job *job, uint64_t seq)
-{
-    job->code = dgm_fail(
-        &job->err, DGM_INTERNAL, NULL,
-        "the database is damaged: record %llu of task %.*s cannot be read: restore a backup",
-        (unsigned long long)seq, DGM_P(job->task.task_id));
-}
-
-struct pg_taking {
-    size_t cap, bytes;
-    uint64_t next; /* the seq that has to come; 0: any */
-};
-
-static void add_record(dgm_job *job, struct pg_taking *t, const dgm_frame *f)
-{
-    size_t n = job->got.records.n;
-    if (n == t->cap) {
-        t->cap = n ? n * 2 : 64;
-        job->got.records.at =
-            dgm_arena_realloc(job->arena, job->got.records.at, n * sizeof(dgm_record *),
-                              t->cap * sizeof(dgm_record *));
-    }
-    job->code = dgm_record_from_bytes(f->head, f->bytes, &job->got.records.at[n], &job->err);
-    if (job->code)
-        return;
-    job->got.records.n++;
-    t->bytes += f->bytes.n;
-}
-
-/* False: that is enough. */
-static bool take_log_row(dgm_job *job, struct pg_taking *t, dgm_str bytes, uint64_t first)
-{
-    dgm_frame f;
-    if ((t->next && first != t->next) || !dgm_frame_open(bytes, first, &f)) {
-        record_damaged(job, t->next ? t->next : first);
-        return false;
-    }
-    while (dgm_frame_next(&f)) {
-        if (f.head.seq < job->task.seq)
-            continue;
-        size_t n = job->got.records.n;
-        if (n >= job->task.max || (n > 0 && t->bytes >= job->task.max_bytes))
-            return false;
-        add_record(job, t, &f);
-        if (job->code)
-            return false;
-    }
-    t->next = f.head.seq + 1;
-    if (f.at != f.end)
-        record_damaged(job, t->next);
-    return f.at == f.end;
-}
-
 static void take_log(dgm_job *job, const PGresult *r)
 {
-    struct pg_taking t = {0};
+    dgm_log_page page = {0};
     for (int i = 0; i < PQntuples(r); i++) {
-        if (!take_log_row(job, &t, dgm_pg_str(r, i, 1), (uint64_t)dgm_pg_int(r, i, 0)))
+        if (!dgm_job_add_log_row(job, &page, dgm_pg_str(r, i, 1), (uint64_t)dgm_pg_int(r, i, 0),
+                                 "restore a backup"))
             return;
     }
 }

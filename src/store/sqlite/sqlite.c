@@ -13,7 +13,7 @@
  */
 #include "sqlite_int.h"
 
-#include "base/table.h"
+#include "store/store_job.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -365,36 +365,6 @@ static void sqlite_refuse(struct sqlite_store *s, dgm_job *job, const struct que
     post(s, &a);
 }
 
-/* A change of several threads is in the lane of one of them. */
-static uint64_t thread_lane(const dgm_job *job)
-{
-    if (job->kind == DGM_JOB_CHECKPOINTS) {
-        dgm_str key[] = {job->checkpoints.agent, job->checkpoints.query.thread};
-        return dgm_hash_texts(2, key, 2);
-    }
-    const dgm_checkpoint_change *c = &job->change.change;
-    dgm_str thread = c->kind == DGM_CHECKPOINT_COPY ? c->to : c->row.thread;
-    dgm_str key[] = {job->change.agent, c->names.n ? c->names.at[0] : thread};
-    return dgm_hash_texts(2, key, 2);
-}
-
-/* Before the lock. */
-static void prepare(dgm_job *job)
-{
-    job->held = job->kind == DGM_JOB_APPEND     ? job->append.bytes
-                : job->kind == DGM_JOB_CHANGE   ? job->change.bytes
-                : job->kind == DGM_JOB_PUT_NOTE ? job->note.text.n
-                                                : 0;
-    if (job->kind == DGM_JOB_CHECKPOINTS || job->kind == DGM_JOB_CHANGE) {
-        job->hash = thread_lane(job);
-    } else if (job->kind <= DGM_JOB_TURNS) {
-        const dgm_task_row *row = dgm_job_is_write(job) ? &job->append.batch.row : NULL;
-        const dgm_owner *owner = row ? &row->owner : &job->task.owner;
-        dgm_str key[] = {owner->tenant, owner->principal, row ? row->id : job->task.task_id};
-        job->hash = dgm_hash_texts(1, key, 3);
-    }
-}
-
 /* Under the lock. */
 static void enqueue(struct sqlite_store *s, dgm_job *job)
 {
@@ -428,9 +398,9 @@ static void submit(dgm_store *base, dgm_job *job)
 {
     struct sqlite_store *s = (struct sqlite_store *)base;
     dgm_job *pair = job->pair;
-    prepare(job);
+    dgm_job_prepare(job); /* before the lock */
     if (pair)
-        prepare(pair);
+        dgm_job_prepare(pair);
     pthread_mutex_lock(&s->lock);
     enqueue(s, job);
     if (pair)

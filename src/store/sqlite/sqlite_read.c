@@ -6,6 +6,7 @@
  */
 #include "model/kinds.h"
 #include "sqlite_int.h"
+#include "store/store_job.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -106,60 +107,10 @@ static bool task_number(dgm_conn *c, dgm_job *job, int64_t *ret_n)
 
 /* ---- records --------------------------------------------------------------------------------------- */
 
-struct taking {
-    size_t cap, bytes;
-    uint64_t next; /* the seq that has to come; 0: any */
-};
-
-static void damaged(dgm_job *job, uint64_t seq)
-{
-    job->code = dgm_fail(
-        &job->err, DGM_INTERNAL, NULL,
-        "the database is damaged: record %llu of task %.*s cannot be read: run `dragoman db check`",
-        (unsigned long long)seq, DGM_P(job->task.task_id));
-}
-
-/* Takes what is wanted of one row; false: that is enough. */
-static bool take_row(dgm_job *job, struct taking *t, dgm_str bytes, uint64_t first)
-{
-    dgm_frame f;
-    if (t->next && first != t->next) {
-        damaged(job, t->next);
-        return false;
-    }
-    if (!dgm_frame_open(bytes, first, &f)) {
-        damaged(job, first);
-        return false;
-    }
-    while (dgm_frame_next(&f)) {
-        if (f.head.seq < job->task.seq)
-            continue;
-        size_t n = job->got.records.n;
-        if (n >= job->task.max || (n > 0 && t->bytes >= job->task.max_bytes))
-            return false;
-        if (n == t->cap) {
-            size_t cap = n ? n * 2 : 64;
-            job->got.records.at =
-                dgm_arena_realloc(job->arena, job->got.records.at, n * sizeof(dgm_record *),
-                                  cap * sizeof(dgm_record *));
-            t->cap = cap;
-        }
-        job->code = dgm_record_from_bytes(f.head, f.bytes, &job->got.records.at[n], &job->err);
-        if (job->code)
-            return false;
-        job->got.records.n++;
-        t->bytes += f.bytes.n;
-    }
-    t->next = f.head.seq + 1;
-    if (f.at != f.end)
-        damaged(job, t->next);
-    return f.at == f.end;
-}
-
 static void get_records(dgm_conn *c, dgm_job *job)
 {
     int64_t n;
-    struct taking t = {0};
+    dgm_log_page page = {0};
     if (job->task.seq > UINT32_MAX || job->task.max == 0 || !task_number(c, job, &n))
         return;
     sqlite3_stmt *st = sql(c, job, DGM_SQL_LOG_FROM);
@@ -170,7 +121,8 @@ static void get_records(dgm_conn *c, dgm_job *job)
     sqlite3_bind_int64(st, 3, dgm_key(n, UINT32_MAX));
     while (sqlite3_step(st) == SQLITE_ROW) {
         uint64_t first = (uint64_t)sqlite3_column_int64(st, 0) & UINT32_MAX;
-        if (!take_row(job, &t, dgm_column_str(st, 2), first))
+        if (!dgm_job_add_log_row(job, &page, dgm_column_str(st, 2), first,
+                                 "run `dragoman db check`"))
             break;
     }
     sqlite_read_finish(c, job, st);
