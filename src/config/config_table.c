@@ -766,18 +766,25 @@ static const dgm_config_shape openai = {
 
 static const dgm_config_row replica_rows[] = {
     {"name", DGM_CONFIG_TEXT, AT(replica_name), .def = "\"\"",
-     .about = "the name of this server, for people. Default: the name of the host and the port"},
+     .about =
+         "the name of this server in the log and in the table of servers. Default: host name and"
+         " port"},
     {"lease_s", DGM_CONFIG_INT, AT(replica_lease_s), .def = "10", .min = 1, .max = 3600,
-     .about = "a server that the database has not heard of for so many seconds is dead: the others"
-              " continue its tasks. It is extended three times in that time"},
+     .about =
+         "the lease of a server in seconds. A server that does not extend its lease in this time"
+         " is dead, and other servers continue its tasks. It extends the lease three times in"
+         " that time"},
     {"wakeup", DGM_CONFIG_NAME, AT(replica_wakeup), .def = "\"notify\"",
      .values = WORDS("notify", "poll"),
-     .about = "how servers hear of each other: by LISTEN and NOTIFY, or by reading the tables four"
-              " times per second, for poolers and databases that have no NOTIFY"},
+     .about =
+         "how servers are informed of changes: by LISTEN and NOTIFY, or by reading the tables four"
+         " times per second, for poolers and databases without NOTIFY"},
     {0},
 };
 static const dgm_config_shape replica = {
-    "Replica", "`replica`: one of several servers that use one PostgreSQL. Other stores ignore it.",
+    "Replica",
+    "`replica`: settings of a server that shares one PostgreSQL with other servers. Other stores"
+    " ignore them.",
     replica_rows};
 
 /* `a2a` and `agent_defaults` are before `agents`, which start with them. */
@@ -803,7 +810,7 @@ static const dgm_config_row root_rows[] = {
     {"store", DGM_CONFIG_TEXT, AT(store), .def = "\"sqlite:dragoman.db\"", .format = &store_url,
      .about = "where tasks are stored. Without a file: see The database"},
     {"replica", DGM_CONFIG_OBJECT, 0, .of = &replica,
-     .about = "one of several servers that use one PostgreSQL"},
+     .about = "settings of a server that shares one PostgreSQL with other servers"},
     {"retention_hours", DGM_CONFIG_INT, AT(retention_hours), .def = "24", .min = 1, .max = 876000,
      .flags = LIVE,
      .about =
@@ -834,7 +841,7 @@ static const dgm_config_row root_rows[] = {
               " operators, or also the owner of the task. `auto`: `owner` on loopback, else"
               " `operator`"},
     {"inspect_remote", DGM_CONFIG_SWITCH, AT(inspect_remote), .def = "false", .flags = LIVE,
-     .about = "operators may let the inspector call A2A servers that they name. Their addresses"
+     .about = "operators may use the inspector with A2A servers at other addresses. The addresses"
               " must be public, or in `outbound.allow`"},
     {"on_disconnect", DGM_CONFIG_OBJECT, 0, .of = &disconnect, .flags = LIVE,
      .about = "what happens to a run when its client disconnects"},

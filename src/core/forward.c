@@ -90,7 +90,7 @@ static dgm_code body_of_send(struct live *l, struct call *c, dgm_buf *b, dgm_err
     dgm_buf_printf(b, ",\"answer_ms\":%llu}", (unsigned long long)c->send.answer_ms);
     if (dgm_buf_str(b).n > DGM_MAX_COMMAND_BYTES)
         rc = dgm_fail(err, DGM_TOO_LARGE, NULL,
-                      "the message and what came with it have more bytes than the limit "
+                      "the request with the message has more bytes than the limit "
                       "command_bytes (%zu), and its task runs on another server: send it later",
                       DGM_MAX_COMMAND_BYTES);
     return rc;
@@ -207,7 +207,7 @@ void dgm_forward(struct live *l, struct call *c)
 {
     const struct live_share *x = l->share;
     if (c->is_forwarded && c->kind != CALL_GONE) {
-        dgm_call_refuse_with(c, DGM_UNAVAILABLE, "another server owns the task by now");
+        dgm_call_refuse_with(c, DGM_UNAVAILABLE, "another server owns the task now: try again");
         return;
     }
     if (c->kind == CALL_GONE && (x->lease.holder != DGM_LEASE_OTHER || c->is_forwarded)) {
@@ -455,7 +455,7 @@ void dgm_forward_handle(dgm_core *core, const dgm_command *command)
         command_gone(x, v);
     } else if (!rc) {
         rc = dgm_fail(&err, DGM_UNSUPPORTED_OPERATION, NULL,
-                      "the server that runs the task is of another version: try again later");
+                      "the server that runs the task has another version: try again later");
     }
     if (rc)
         command_answer(x, rc, &err, (dgm_str){0});

@@ -322,7 +322,7 @@ static void on_verified(dgm_code code, const dgm_task_row *row, const dgm_err *e
     if (is_current &&
         (!row || row->lease.holder != DGM_LEASE_OURS || row->lease.fence != x->lease.fence)) {
         dgm_fail(&lost, DGM_UNAVAILABLE, NULL,
-                 "another server owns the task by now: send the message again");
+                 "another server owns the task now: send the message again");
         share_lose(l, LOSS_TAKEN, &lost);
     } else if (is_current) {
         x->lease.replica = row->lease.replica; /* it was made while the id of this server changed */

@@ -180,7 +180,7 @@ dgm_code dgm_append_misfit(const dgm_append *b, const uint64_t *last, dgm_err *e
 dgm_code dgm_append_lost(dgm_str task_id, dgm_err *err)
 {
     dgm_fail(err, DGM_UNAVAILABLE, NULL,
-             "another server has task %.*s now: connect again with the last event id",
+             "another server owns task %.*s now: connect again with the last event id",
              DGM_P(task_id));
     if (err)
         err->detail = STORE_LOST;

@@ -48,7 +48,7 @@ static dgm_code open_end(const char *url, bool as_target, const dgm_copy_driver 
         return (*ret_driver)->open(url + n + 1, as_target, ret_end, err);
     }
     return dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                    "a database to copy is sqlite:PATH or postgres:CONNINFO");
+                    "invalid database for a copy: write sqlite:PATH or postgres:CONNINFO");
 }
 
 dgm_code dgm_db_copy(const char *from_url, const char *to_url, dgm_copy_counts *ret_counts,

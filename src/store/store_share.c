@@ -95,10 +95,11 @@ dgm_code dgm_command_unanswered(uint64_t ms, dgm_err *err)
 {
     if (!ms)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "the server that has this task does not run any more: try again");
-    return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                    "the server that has this task did not answer within %llu ms: try again",
-                    (unsigned long long)ms);
+                        "the server that owns this task has ended: try again");
+    return dgm_fail(
+        err, DGM_UNAVAILABLE, NULL,
+        "timeout: the server that owns this task did not answer within %llu ms: try again",
+        (unsigned long long)ms);
 }
 
 void dgm_store_command(dgm_store *s, int64_t to_replica, dgm_owner owner, dgm_str task_id,
@@ -126,10 +127,11 @@ void dgm_store_command(dgm_store *s, int64_t to_replica, dgm_owner owner, dgm_st
     job->command.ms = ms || answered ? ms : UNANSWERED_MS;
     job->call.answered = answered;
     if (too_large)
-        job->code = dgm_fail(&job->err, DGM_TOO_LARGE, NULL,
-                             "a request of %zu bytes to another server, the limit command_bytes is "
-                             "%zu: send less",
-                             size, DGM_MAX_COMMAND_BYTES);
+        job->code =
+            dgm_fail(&job->err, DGM_TOO_LARGE, NULL,
+                     "the request to another server has %zu bytes, the limit command_bytes is "
+                     "%zu: send less",
+                     size, DGM_MAX_COMMAND_BYTES);
     else if (!s->share)
         job->code = dgm_command_unanswered(0, &job->err);
     if (job->code)

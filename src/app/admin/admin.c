@@ -114,7 +114,7 @@ int dgm_admin_db(const dgm_cli_line *line)
         return copy(line->args[1], line->args[2]);
     }
     if (line->n_args > 2)
-        return dgm_cli_refuse(line, "%s needs no second database", action);
+        return dgm_cli_refuse(line, "%s accepts only one file", action);
     if (path && strncmp(path, "postgres:", 9) == 0) {
         dgm_cli_complain("the store is PostgreSQL: use its own tools, pg_dump and psql");
         return DGM_CLI_FAILED;

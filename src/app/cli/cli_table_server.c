@@ -152,13 +152,13 @@ const dgm_cli_command dgm_cli_db = {
         "`check` reads every page and record of a database and reports each fault. `backup` "
         "writes a copy to FILE, which must not exist. `restore` replaces the database by FILE and "
         "keeps the old one under another name. `vacuum` returns free pages to the disk. `export` "
-        "prints one JSON object per line for every record, by task. `copy` copies all of a "
+        "prints one JSON object per line for every record, by task. `copy` copies a "
         "database "
-        "into another, empty one: from `sqlite:PATH` to `postgres:CONNINFO`, or back.\n\n"
-        "`check`, `backup`, `export` and `copy` may run while a server uses the database; what it "
-        "stores later is not in the copy. `restore` and `vacuum` need it alone, and name the "
-        "process "
-        "that uses it.",
+        "to an empty one: from `sqlite:PATH` to `postgres:CONNINFO`, or the reverse.\n\n"
+        "`check`, `backup`, `export` and `copy` may run while a server uses the database; data "
+        "that it stores later is not in the copy. `restore` and `vacuum` require that no server "
+        "uses "
+        "the database; the error names the process that does.",
     .options =
         OPTIONS({.name = "database",
                  .letter = 'd',

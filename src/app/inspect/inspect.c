@@ -77,7 +77,7 @@ const struct inspect_format *dgm_inspect_format_of(const dgm_front_request *q, d
             return &dgm_inspect_formats[i];
     }
     dgm_inspect_refuse(q, DGM_BAD_PARAMS,
-                       "unknown format; formats: a2a-1.0, a2a-0.3, ag-ui, openai-chat, "
+                       "unknown format; allowed values: a2a-1.0, a2a-0.3, ag-ui, openai-chat, "
                        "openai-responses, ai-sdk");
     return NULL;
 }
@@ -133,7 +133,7 @@ static bool inspect_find_turn(struct inspect *t)
     }
     if (!t->turn)
         dgm_inspect_refuse(&t->q, DGM_BAD_PARAMS,
-                           "turn: the task has no such turn, or its records were removed");
+                           "turn: unknown turn of the task, or its records were removed");
     return t->turn;
 }
 

@@ -143,9 +143,10 @@ static bool view_read(const dgm_front_request *q, yyjson_val **ret_body, dgm_str
 {
     dgm_err err = {0};
     if (!q->may_call_remote) {
-        dgm_inspect_refuse(q, DGM_FORBIDDEN,
-                           "calls to other servers are off; the setting `inspect_remote: true` "
-                           "allows operators to make them");
+        dgm_inspect_refuse(
+            q, DGM_FORBIDDEN,
+            "calls to other servers are not allowed; the setting `inspect_remote: true` "
+            "allows them for operators");
         return false;
     }
     if (dgm_turn_body(q->x, ret_body, &err)) {
@@ -210,9 +211,10 @@ void dgm_inspect_remote_send(const dgm_front_request *q)
     }
     yyjson_obj_foreach (dgm_json_get(body, DGM_STR("headers")), i, max, key, value) {
         if (!view_add_header(headers, &n, dgm_json_str(key), value)) {
-            dgm_inspect_refuse(q, DGM_BAD_PARAMS,
-                               "headers: allowed are Authorization, X-API-Key, A2A-Version, "
-                               "A2A-Extensions, X-A2A-Extensions, Last-Event-ID, each a string");
+            dgm_inspect_refuse(
+                q, DGM_BAD_PARAMS,
+                "headers: expected strings; allowed names: Authorization, X-API-Key, "
+                "A2A-Version, A2A-Extensions, X-A2A-Extensions, Last-Event-ID");
             return;
         }
     }

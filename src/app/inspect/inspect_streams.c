@@ -339,9 +339,10 @@ static void playing_respond_fold(struct playing *p)
     if (task)
         dgm_inspect_respond_task(p->x, task);
     else
-        dgm_inspect_refuse(&p->q, DGM_BAD_PARAMS,
-                           is_there ? "the stream has no task up to there, or it is too large"
-                                    : "seq: the stream has no such record");
+        dgm_inspect_refuse(
+            &p->q, DGM_BAD_PARAMS,
+            is_there ? "the stream has no task up to this record, or the task is too large"
+                     : "seq: unknown record of the stream");
     dgm_buf_done(&room);
     dgm_record_unref(task);
 }

@@ -182,7 +182,7 @@ static void folded_open(struct inspect *t)
              seq = dgm_inspect_number(dgm_turn_query(t->q.x, "seq"), most);
     if (!seq || seq > most || seq < t->after) {
         dgm_inspect_refuse(&t->q, DGM_BAD_PARAMS,
-                           "seq: the task has no such record, or it was removed");
+                           "seq: unknown record of the task, or the record was removed");
         dgm_inspect_close(t);
         return;
     }

@@ -235,24 +235,29 @@ static void put_histogram(dgm_buf *b, const char *name, const char *about,
 /* Only if several servers may use the store. */
 static void put_replica(dgm_buf *b, const dgm_core_stats *c, const dgm_store_stats *s)
 {
-    put_one(b, "dragoman_replica_lease_seconds_left", "gauge",
-            "Time until other servers may take over the tasks of this one; negative: since then.",
-            (double)s->lease_left_ms / 1e3);
-    put_histogram(b, "dragoman_store_wakeup_seconds",
-                  "Time from the commit of an event on another server to the wake-up of this one.",
-                  s->wakeup_took, s->wakeup_ns);
+    put_one(
+        b, "dragoman_replica_lease_seconds_left", "gauge",
+        "Time until other servers may take over the tasks of this server. Negative: the lease has "
+        "ended.",
+        (double)s->lease_left_ms / 1e3);
+    put_histogram(
+        b, "dragoman_store_wakeup_seconds",
+        "Time from the commit of an event on another server to the wake-up of this server.",
+        s->wakeup_took, s->wakeup_ns);
     put_one(b, "dragoman_tasks_taken_over_total", "counter",
-            "Tasks taken over from dead servers, or that another server released unfinished.",
+            "Tasks of dead servers that this server took over, and unfinished tasks that another "
+            "server "
+            "released.",
             (double)c->taken_over);
     put_one(b, "dragoman_leases_lost_total", "counter",
-            "Tasks that another server took over while this server had them.", (double)c->lost);
+            "Tasks of this server that another server took over.", (double)c->lost);
     put_one(b, "dragoman_calls_forwarded_total", "counter",
-            "Calls sent to the server that owns the task.", (double)c->forwarded);
+            "Calls that this server sent to the owner of the task.", (double)c->forwarded);
     put_one(b, "dragoman_tasks_followed", "gauge",
             "Tasks whose logs this server reads from the store for its clients.",
             (double)c->followed);
     put_one(b, "dragoman_follower_lag_records", "gauge",
-            "Records that were new in the last read of each of these logs, added up.",
+            "Sum of the records that were new in the last read of each followed log.",
             (double)c->lag);
 }
 

@@ -36,7 +36,7 @@ const dgm_setting dgm_langgraph_settings[] = {
          "where the state of threads is: in the server's store, where the graph's own checkpointer "
          "puts it, or only in the memory of the worker"},
     {"durability", DGM_SETTING_CHOICE, AT(durability), .choices = "sync|async|exit",
-     .def = "`sync`; with `checkpointer: memory`, which ends with its worker, `exit`",
+     .def = "`sync`; with `checkpointer: memory`, `exit`, because the state ends with its worker",
      .about = "when LangGraph saves a step: before the next one, while it runs, or at the end of "
               "the run"},
     {"recursion_limit", DGM_SETTING_INT, AT(recursion_limit), .min = 1, .max = 100000, .def = "100",

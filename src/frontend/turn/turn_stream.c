@@ -285,8 +285,8 @@ static void turn_cut(struct turn_stream *g)
 {
     if (g->t.as == DGM_OUTPUT_WHOLE) {
         fail_whole(g, DGM_UNAVAILABLE,
-                   "the server cannot follow the task any more, and it has not ended: read it "
-                   "later, or send the message again");
+                   "the server can no longer follow the task, which has not ended: get the "
+                   "task later, or send the message again");
         return;
     }
     turn_write(g);

@@ -539,7 +539,8 @@ static dgm_code open_shared(const char *rest, const dgm_store_options *options,
                             dgm_store **ret_store, dgm_err *err)
 {
     if (!*rest)
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "the store memory-shared: needs a name");
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                        "memory-shared: the name is missing: write memory-shared:NAME");
     struct replica *r = dgm_xcalloc(1, sizeof *r);
     r->base.driver = &dgm_store_memory_shared;
     r->base.share = &memory_share_driver;

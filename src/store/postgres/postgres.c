@@ -561,7 +561,7 @@ static bool pg_is_healthy(dgm_store *base, dgm_err *ret_why)
         return healthy;
     dgm_err fault = healthy || !ret_why ? (dgm_err){0} : *ret_why;
     dgm_fail(ret_why, DGM_UNAVAILABLE, NULL,
-             "the lease of this server ended %lld ms ago, since the database did not extend it: "
+             "the lease of this server ended %lld ms ago, because the database did not extend it: "
              "other servers may take over its tasks%s%s",
              (long long)-left_ms, fault.code ? ": " : "", fault.msg);
     return false;

@@ -43,7 +43,7 @@ dgm_code dgm_pg_target_parse(const char *conninfo, pg_target *ret_target, dgm_er
     PQfreemem(why); /* it may quote a secret */
     if (!options)
         return dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                        "what follows postgres: is not a connection string of PostgreSQL: write "
+                        "invalid connection string after postgres: write "
                         "postgres:host=... dbname=... user=... or postgres://user@host/dbname");
     for (const PQconninfoOption *o = options; o->keyword; o++) {
         if (is_secret(o->keyword) && o->val && *o->val)
@@ -120,31 +120,33 @@ dgm_code dgm_pg_fault(PGconn *c, const PGresult *r, bool reading, dgm_err *err)
     if (is_class(state, "53") && strcmp(state, "53100") == 0)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "cannot %s the database: its disk is full: free some space on the server "
-                        "of PostgreSQL, writing then continues",
+                        "of PostgreSQL; writes then continue",
                         doing);
     if (strcmp(state, "53300") == 0)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "PostgreSQL has no connection left: raise its max_connections, or lower "
-                        "`loops`");
+                        "PostgreSQL has no free connection: increase its max_connections, or "
+                        "reduce `loops`");
     if (strcmp(state, "25006") == 0)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "cannot write the database: it is read-only (a standby?): add "
                         "target_session_attrs=read-write to the connection string");
     if (strcmp(state, "26000") == 0 || strcmp(state, "42P05") == 0)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "the connections to PostgreSQL lose their prepared statements: PgBouncer "
-                        "with pool_mode=transaction? Set pool_mode=session");
+                        "a connection to PostgreSQL has lost its prepared statements, for example "
+                        "by PgBouncer with pool_mode=transaction: set pool_mode=session");
     if (is_class(state, "28"))
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "PostgreSQL refuses this user: set PGPASSWORD, PGPASSFILE or a service "
                         "file, and allow the user in pg_hba.conf");
     if (strcmp(state, "42501") == 0)
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "the user of PostgreSQL may not %s the tables: make it the owner of the "
-                        "database",
-                        doing);
+        return dgm_fail(
+            err, DGM_UNAVAILABLE, NULL,
+            "the user of PostgreSQL is not allowed to %s the tables: make it the owner of the "
+            "database",
+            doing);
     if (strcmp(state, "57014") == 0)
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "the database took too long: try again later");
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "timeout: the database did not answer in time: try again later");
     if (is_class(state, "57") || is_class(state, "08"))
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "the database is shutting down or starting: try again later");

@@ -97,9 +97,9 @@ static dgm_code pg_open_target(dgm_copy_end *e, dgm_err *err)
                        " FROM dragoman.notes)+(SELECT count(*) FROM dragoman.threads)",
                        &code, err);
     if (!code && n)
-        code =
-            dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                     "the database %s is not empty: name an empty one to copy to", e->target.shown);
+        code = dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                        "the database %s is not empty: the target of a copy must be empty",
+                        e->target.shown);
     if (!code)
         code = copy_sql(e, "BEGIN", PGRES_COMMAND_OK, false, err);
     if (!code)

@@ -72,8 +72,9 @@ static void lose_control(pg_store *s)
 static void hide_names(dgm_err *why)
 {
     if (strstr(why->msg, "too many clients") || strstr(why->msg, "connection slots"))
-        dgm_fail(why, DGM_UNAVAILABLE, NULL,
-                 "PostgreSQL has no connection left: raise its max_connections, or lower `loops`");
+        dgm_fail(
+            why, DGM_UNAVAILABLE, NULL,
+            "PostgreSQL has no free connection: increase its max_connections, or reduce `loops`");
     else if (strstr(why->msg, "authentication failed") || strstr(why->msg, "no password supplied"))
         dgm_fail(why, DGM_UNAVAILABLE, NULL,
                  "PostgreSQL refuses this user: set PGPASSWORD, PGPASSFILE or a service file");

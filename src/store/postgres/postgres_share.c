@@ -149,7 +149,7 @@ void dgm_pg_share_submit(pg_store *s, dgm_job *job)
     dgm_code code = DGM_OK;
     pthread_mutex_lock(&h->lock);
     if (h->stopping)
-        code = dgm_fail(&why, DGM_UNAVAILABLE, NULL, "this server ends");
+        code = dgm_fail(&why, DGM_UNAVAILABLE, NULL, "the server is shutting down");
     else if (job->kind == DGM_JOB_COMMAND && h->n_waiting + h->sending.n >= DGM_MAX_COMMANDS)
         code = dgm_fail(&why, DGM_UNAVAILABLE, NULL,
                         "%zu requests wait for other servers, the limit commands is %d: try again "

@@ -140,23 +140,24 @@ static dgm_code check_empty(dgm_copy_end *e, const char *path, dgm_err *err)
     sqlite3_finalize(st);
     if (rc)
         return dgm_conn_fault(&e->conn, rc, true, err);
-    return is_empty ? DGM_OK
-                    : dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                               "%.160s is not empty: name a new file to copy to", path);
+    return is_empty
+               ? DGM_OK
+               : dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                          "%.160s is not empty: the target of a copy must be a new file", path);
 }
 
 static dgm_code open_source(dgm_copy_end *e, const char *path, dgm_err *err)
 {
     int version = 0;
     if (access(path, F_OK) != 0)
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "there is no database %.160s", path);
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "the database %.160s does not exist", path);
     dgm_code code = dgm_conn_open(path, DGM_CONN_READ, &e->conn, err);
     if (!code)
         code = dgm_conn_identify(&e->conn, &version, err);
     if (!code && version < DGM_SCHEMA_VERSION)
-        code =
-            dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                     "%.160s has tables of an earlier version: start the server on it once", path);
+        code = dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                        "%.160s has tables of an earlier version: start the server with it once",
+                        path);
     return code ? code : copy_exec(e, "BEGIN", true, err);
 }
 
