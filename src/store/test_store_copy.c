@@ -244,7 +244,7 @@ static void a_copy_that_fails_leaves_nothing(void **state)
     PQfinish(c);
     check_code(dgm_db_copy("memory:", url, &counts, &err), DGM_BAD_PARAMS, &err, "sqlite:PATH");
     snprintf(command, sizeof command, "sqlite:%s/none.db", e.dir);
-    check_code(dgm_db_copy(command, url, &counts, &err), DGM_BAD_PARAMS, &err, "no database");
+    check_code(dgm_db_copy(command, url, &counts, &err), DGM_BAD_PARAMS, &err, "does not exist");
     teardown(&e);
 }
 

@@ -21,27 +21,27 @@ export function mount_compare(element) {
   const choices = el("div", { class: "choices", role: "group", "aria-label": "The agent" });
   const about = el("p", { class: "soft" });
   const play = el("button", { type: "button", class: "button primary", onclick: () => (timer ? pause() : start()) }, "Play");
-  const back = el("button", { type: "button", class: "button", "aria-label": "One event back", onclick: () => { pause(); step(at - 1); } }, "\u2190");
+  const back = el("button", { type: "button", class: "button", "aria-label": "Previous event", onclick: () => { pause(); step(at - 1); } }, "\u2190");
   const next = el("button", { type: "button", class: "button", "aria-label": "Next event", onclick: () => { pause(); step(at + 1); } }, "\u2192");
   const place = el("span", { class: "soft place" });
   const inspect = el("button", { type: "button", class: "button", onclick: open_inspector }, "Inspect these records");
-  const events = el("ol", { class: "events", "aria-label": "What the agent sends" });
+  const events = el("ol", { class: "events", "aria-label": "Events of the agent" });
   const naive = el("div", { class: "bubble bad", id: "naive" }), ours = el("div", { class: "bubble good", id: "ours" });
   const doing = el("p", { class: "doing", id: "doing" });
   const verdict_naive = el("p", { class: "verdict" }), verdict_ours = el("p", { class: "verdict" });
   const table = el("tbody"), findings = el("div", { class: "findings" }), problem = el("p", { class: "note error", role: "alert", hidden: true });
   const body = el("div", { class: "compare inspector", tabindex: "-1", onkeydown: key },
     el("section", { class: "intro" }, el("h2", {}, "Why does text appear twice?"),
-      el("p", {}, "An agent sends what it is doing, pieces of its answer, and at the end the whole answer. A client that appends every text shows all three. ",
+      el("p", {}, "An agent sends its progress, pieces of its answer, and at the end the complete answer. A client that appends every text shows all three. ",
         el("a", { href: "https://github.com/a2aproject/A2A/blob/main/docs/topics/life-of-a-task.md", target: "_blank", rel: "noopener noreferrer" }, "A2A"), " has a place for each of them.")),
     choices, about, el("div", { class: "stepper" }, play, back, next, place, inspect), problem,
     el("div", { class: "exhibit" },
       el("section", { class: "side" }, el("h2", {}, "Status text as content"), el("p", { class: "soft small" }, "A client that appends every text part"), naive, verdict_naive),
-      el("section", { class: "wire" }, el("h2", {}, "What the agent sends"), events),
+      el("section", { class: "wire" }, el("h2", {}, "Events of the agent"), events),
       el("section", { class: "side" }, el("h2", {}, "Status as an indicator"), el("p", { class: "soft small" }, "useChat behind this server"), doing, ours, verdict_ours)),
     el("section", { class: "others" }, el("h2", {}, "The same run in every protocol"),
       el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Answers by protocol" }, el("table", {}, el("thead", {}, el("tr", {}, ["Protocol", "Answer", "Last indicator"].map((h) => el("th", { scope: "col" }, h)))), table))),
-    el("section", { class: "advice" }, el("h2", {}, "What lint says to the agent's author"), findings));
+    el("section", { class: "advice" }, el("h2", {}, "Lint findings for the author of the agent"), findings));
   element.append(view_header("Compare"), el("div", { class: "compare-scroll" }, body));
 
   function build_choices() {
@@ -85,7 +85,7 @@ export function mount_compare(element) {
     } catch (e) {
       if (signal.aborted) return;
       problem.hidden = false;
-      problem.textContent = e.status === 403 || e.status === 401 ? "This server does not let you inspect records, so the comparison cannot be shown. The setting inspect allows it." : e.message;
+      problem.textContent = e.status === 403 || e.status === 401 ? "You are not allowed to inspect records on this server, so the comparison cannot be shown. The setting inspect controls this." : e.message;
     }
   }
 
@@ -119,7 +119,7 @@ export function mount_compare(element) {
     verdict_naive.className = `verdict ${is_over && doubled !== final ? "bad" : ""}`;
     verdict_naive.textContent = !is_over ? "" : doubled === final ? "The same text." : `${doubled.length - final.length} characters too many: ${whole.length} texts were appended.`;
     verdict_ours.className = `verdict ${is_over ? "good" : ""}`;
-    verdict_ours.textContent = is_over ? "The answer, once." : "";
+    verdict_ours.textContent = is_over ? "The answer appears once." : "";
     table.replaceChildren(...Object.keys(READERS).map((format) => {
       const one = read(format, at);
       return el("tr", { "data-format": format }, el("th", { scope: "row" }, name_of(format)), put_visible(el("td"), one.answer), put_visible(el("td", { class: "soft" }), one.doing));
@@ -140,7 +140,7 @@ export function mount_compare(element) {
 
   function show_findings() {
     const once = [...new Map(run.findings.map((f) => [f.rule, f])).values()];
-    findings.replaceChildren(...(once.length ? once.map((f) => finding_card(f)) : [el("p", { class: "soft" }, "Nothing: this agent does it well.")]));
+    findings.replaceChildren(...(once.length ? once.map((f) => finding_card(f)) : [el("p", { class: "soft" }, "No findings.")]));
   }
 
   function start() {

@@ -11,10 +11,10 @@ const artifact = (t, append, last) => ({ kind: "artifact-update", taskId: "task-
 const STREAMED = [artifact("Hello", false, false), artifact(" world", true, false), artifact("!", true, true), update("completed", text("Hello world!"), true)];
 
 export const RECORDINGS = [
-  { id: "text", name: "Status as text", about: "What the agent is doing is a text part, like the answer: a client cannot distinguish them.", events: [TASK, update("working", text("Processing...")), ...ANSWER] },
+  { id: "text", name: "Status as text", about: "The progress is a text part, like the answer: a client cannot distinguish them.", events: [TASK, update("working", text("Processing...")), ...ANSWER] },
   { id: "none", name: "Option 1: no message", about: "The working status has no message. Clients show an indicator of their own. The last text still repeats the pieces: it is the complete text, not one more piece.", events: [TASK, update("working"), ...ANSWER] },
-  { id: "data", name: "Option 2: a data part", about: "What the agent is doing is a data part of the type status-indicator. Clients show it apart from the answer.", events: [TASK, update("working", [{ kind: "data", data: { type: "status-indicator", text: "Processing...", displayAs: "loading" } }]), ...ANSWER] },
-  { id: "artifact", name: "As our agents do it", about: "The answer is an artifact in chunks, the status an indicator. The last status repeats the whole text, for clients that read nothing else.", events: [TASK, update("working", [{ kind: "data", data: { type: "status-indicator", text: "Processing...", displayAs: "loading" } }]), ...STREAMED] },
+  { id: "data", name: "Option 2: a data part", about: "The progress is a data part of the type status-indicator. Clients show it outside of the answer.", events: [TASK, update("working", [{ kind: "data", data: { type: "status-indicator", text: "Processing...", displayAs: "loading" } }]), ...ANSWER] },
+  { id: "artifact", name: "Like the agents of Dragoman", about: "The answer is an artifact in chunks, and the status is an indicator. The last status repeats the whole text, for clients that read only this status.", events: [TASK, update("working", [{ kind: "data", data: { type: "status-indicator", text: "Processing...", displayAs: "loading" } }]), ...STREAMED] },
 ];
 
 export const stream_of = (recording) => recording.events.map((e) => `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: e })}\n\n`).join("");

@@ -1,4 +1,4 @@
-// Frames as they are on the wire, in a cell of known width: how many lines they take, and how they are drawn.
+// Frames as they are on the wire, in a cell whose width is given: counts their lines and draws them.
 import { el } from "../lib/dom.js";
 import { put_visible, visible } from "../lib/tree.js";
 

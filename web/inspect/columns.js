@@ -1,4 +1,4 @@
-// What each protocol sends for each record: loaded when a column comes in sight, and again while the task runs.
+// The frames that each protocol sends for each record. A column is loaded when it becomes visible, and again while the task runs.
 const AGAIN = 1500; // ms between two readings of a column of a running task
 
 export class Columns {
@@ -47,7 +47,7 @@ export class Columns {
       for await (const { seq, frames, losses = [], error } of this.source.column(format, turn, this.stop.signal, is_over)) {
         if (seq === null) { c.tail = { frames: frames ?? "", losses }; continue; }
         if (seq > c.to || !c.entries.has(seq)) from = Math.min(from, seq);
-        c.entries.set(seq, { frames: frames ?? "", losses: error ? [{ what: "everything from here on", why: error }, ...losses] : losses });
+        c.entries.set(seq, { frames: frames ?? "", losses: error ? [{ what: "all later records", why: error }, ...losses] : losses });
         c.to = Math.max(c.to, seq);
         if (performance.now() - told > 100) { // not for each of thousands
           told = performance.now();

@@ -1,4 +1,4 @@
-// The request of a turn as a curl line, for each protocol. A line never contains the token: it says
+// The request of a turn as a curl line, for each protocol. A line never contains the token, but
 // $DRAGOMAN_TOKEN, which the shell replaces.
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 

@@ -1,4 +1,4 @@
-// One record in full: what lint found, the record, the Task after it, and its frames in each protocol.
+// All details of one record: lint findings, the record, the Task after it, and its frames in each protocol.
 import { el } from "../lib/dom.js";
 import { changes_of, json_tree, put_text, put_visible } from "../lib/tree.js";
 import { loss_line } from "./cells.js";

@@ -17,7 +17,7 @@ export function mount_inspector(element, route) {
   const back = el("button", { type: "button", class: "button", hidden: true, onclick: () => show_start() }, "Another recording");
   if (!is_drawer) element.append(view_header(title, back));
   const body = element.appendChild(el("div", { class: `inspect${is_drawer ? " in-drawer" : ""}` }));
-  const veil = el("div", { class: "veil", hidden: true }, "Drop a recorded stream to look at it");
+  const veil = el("div", { class: "veil", hidden: true }, "Drop a recorded stream to inspect it");
   body.append(veil);
   let inspector = null, place = { turn: route.turn || 0, seq: Number(params?.get("seq")) || 0 };
   const me = get_json("/debug/me", { signal: stop.signal }).catch(() => ({}));

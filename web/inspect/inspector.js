@@ -104,12 +104,12 @@ export class Inspector {
       const about = this.about.columns.find((c) => c.format === format), turn = this.about.turns.find((t) => t.turn === (this.turn || this.about.turns.at(-1)?.turn));
       const own = Boolean(turn?.replays?.includes(format));
       return el("div", { role: "columnheader", class: own ? "own" : "", "data-format": format }, el("b", {}, name_of(format)),
-        turn?.replays ? el("span", { class: own ? "tag" : "soft", title: own ? "Exactly what an endpoint of this server sends for this turn" : "What a client of this protocol would get: converted from the records" }, own ? "as sent" : "converted") : null,
+        turn?.replays ? el("span", { class: own ? "tag" : "soft", title: own ? "Exactly the bytes that an endpoint of this server sends for this turn" : "The frames that a client of this protocol would get, converted from the records" }, own ? "as sent" : "converted") : null,
         el("span", { class: "soft" }, about?.contentType?.startsWith("text/event-stream") || about?.framing === "sse" || !about ? "SSE" : about.framing ?? ""));
     });
     this.watcher.disconnect();
     this.seen.clear();
-    this.head.replaceChildren(el("div", { role: "columnheader", class: "first" }, el("b", {}, "Records"), el("span", { class: "soft" }, "as they came")), ...names);
+    this.head.replaceChildren(el("div", { role: "columnheader", class: "first" }, el("b", {}, "Records"), el("span", { class: "soft" }, "in their order")), ...names);
     for (const n of names) this.watcher.observe(n);
     this.grid.setAttribute("aria-colcount", this.formats.length + 1);
     this.column_menu.fill([...FORMATS.map(({ format, name }) => check(name, this.formats.includes(format), (on) => this.choose_columns(format, on))),
@@ -224,8 +224,8 @@ export class Inspector {
   fail(e) {
     const refused = e.status === 401 || e.status === 403;
     this.empty.hidden = false;
-    this.empty.replaceChildren(el("b", {}, refused ? "You may not inspect this task." : e.status === 404 ? "There is no such task." : "The records cannot be read."), el("br"), visible(e.message),
-      ...(refused ? [el("br"), "The setting ", el("code", {}, "inspect"), " decides who may: operators, or the owners of tasks."] : []));
+    this.empty.replaceChildren(el("b", {}, refused ? "You are not allowed to inspect this task." : e.status === 404 ? "There is no such task." : "The records cannot be read."), el("br"), visible(e.message),
+      ...(refused ? [el("br"), "The setting ", el("code", {}, "inspect"), " decides who is allowed: operators, or also the owners of tasks."] : []));
     this.empty.classList.add("refused");
     this.root.classList.add("is-empty");
   }

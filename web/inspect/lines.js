@@ -1,4 +1,4 @@
-// Lines of a response, as they come. Work is done in slices, so that a long stream never blocks the page.
+// Lines of a response, while they arrive. Work is done in slices, so that a long stream never blocks the page.
 const SLICE = 8; // ms
 
 export const breath = () => new Promise((r) => {

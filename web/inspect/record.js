@@ -1,5 +1,5 @@
-// What the inspector knows of one record: the text of its line, and a summary for the list. The record itself is
-// parsed again when it is shown, so that a hundred thousand of them do not stay in memory as objects.
+// The data that the inspector stores of a record: the text of its line, and a summary for the list. The record is
+// parsed again when it is shown, so that 100,000 records are not in memory as objects.
 import { size_of } from "../lib/tree.js";
 
 const LARGE = 1 << 20; // characters; larger lines are not parsed for the summary

@@ -1,4 +1,4 @@
-// Rows of different, known heights in a scrolling element; only those in sight have elements. Drawing stops when
+// Rows of different, known heights in a scrolling element; only visible rows have elements. Drawing stops when
 // its share of a frame is used up and continues in the next one.
 const OVERSCAN = 400; // pixels above and below
 const BUDGET = 4; // ms of drawing per frame

@@ -1,4 +1,4 @@
-// Text into files.
+// Saves text to files.
 import { el } from "../lib/dom.js";
 
 export function save(name, parts, type) {

@@ -1,7 +1,7 @@
-// Where an inspector reads from. A task of this server, or a recorded stream that the server decodes; both have the
+// The source of an inspector: a task of this server, or a recorded stream that the server decodes. Both have the
 // same methods:
 //   about()            {title, facts, turns: [{turn, protocol, callerId, firstSeq, lastSeq}], columns: [{format, ...}]}
-//   records(signal)    lines {"seq","turn","time","record"}, as they come
+//   records(signal)    lines {"seq","turn","time","record"}, while they arrive
 //   column(format, turn, signal, is_over)   {seq, frames, losses}, one by one; last the end of the stream, if is_over
 //   findings(turn, signal), fold(seq, signal)
 import { error_of, request } from "../lib/http.js";

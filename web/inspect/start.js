@@ -11,14 +11,14 @@ export function build_start({ me, open_recording, signal }) {
   const paste = el("textarea", { rows: "5", id: "recording-text", spellcheck: "false", placeholder: 'data: {"jsonrpc":"2.0","id":1,"result":{...}}' });
   const box = el("div", { class: "start" },
     el("section", { class: "panel drop" },
-      el("h2", {}, "Look at a recorded stream"),
+      el("h2", {}, "Inspect a recorded stream"),
       el("p", { class: "soft" }, "Drop a file here: A2A 1.0 or 0.3, AG-UI, Chat, Responses or AI SDK, as server-sent events, JSON lines or an array. The format is detected."),
       el("label", { class: "button primary", for: "recording" }, "Choose a file"), file,
       el("details", {}, el("summary", {}, "Paste text instead"),
         el("form", { onsubmit: (e) => { e.preventDefault(); if (paste.value.trim()) open_recording("pasted text", new Blob([paste.value])); } },
-          el("label", { for: "recording-text", class: "visually-hidden" }, "Recorded stream"), paste, el("button", { class: "button" }, "Look at it")))),
+          el("label", { for: "recording-text", class: "visually-hidden" }, "Recorded stream"), paste, el("button", { class: "button" }, "Inspect it")))),
     el("section", { class: "panel" }, el("h2", {}, "Why text appears twice"),
-      el("p", { class: "soft" }, "The same run, read by a client that takes status text for content, and by one that does not."),
+      el("p", { class: "soft" }, "The same run in a client that shows status text as content, and in a client that shows it as an indicator."),
       el("p", {}, el("a", { href: "/compare", "data-route": true }, "Open the comparison"))));
   me.then((can) => {
     if (signal.aborted) return;
@@ -80,9 +80,9 @@ function remote_form(open_recording, signal) {
     open_recording(`${card.name ?? "remote agent"}${is_cut ? " (the answer is cut off)" : ""}`, new Blob([text]));
   };
   return el("section", { class: "panel" }, el("h2", {}, "Another A2A server"),
-    el("p", { class: "soft" }, "The request goes through this server, under its rules for addresses."),
+    el("p", { class: "soft" }, "This server sends the request. Its rules for addresses apply."),
     el("form", { class: "remote", onsubmit: (e) => { e.preventDefault(); send.disabled = true; run().catch(fail).finally(() => { send.disabled = false; }); } },
-      el("label", { for: "remote-url" }, "Address"), url, el("label", { for: "remote-token" }, "Token, if it needs one (it is not stored)"), token,
+      el("label", { for: "remote-url" }, "Address"), url, el("label", { for: "remote-token" }, "Token, if required (it is not stored)"), token,
       el("label", { for: "remote-words" }, "Message"), words,
       el("div", { class: "actions" }, el("button", { type: "button", class: "button", onclick: () => { if (url.reportValidity()) read_card().catch(fail); } }, "Read the card"), send)), shown);
 }

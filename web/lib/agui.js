@@ -1,9 +1,10 @@
-// AG-UI 1.0: one stream has everything that an agent sends. The page sends with it and reads with it.
+// AG-UI 1.0. The page sends and reads over AG-UI, because one stream has everything that an agent sends.
 import { error_of, request } from "./http.js";
 import { sse_lists } from "./sse.js";
 
-// The events of a run, in lists of batches: { id, events }. A list is what has arrived at a time: a step of an asynchronous loop
-// for each record takes as long as reading it. A batch is one record of the task's log, or a part of a Message answer; id is its number. An id that was seen is the `cursor` for the rest; "0" is for all of a run that was started before.
+// The events of a run, in lists of batches: { id, events }. A list has all batches that arrived together, because an asynchronous
+// step for each record would cost as much time as reading it. A batch is one record of the task's log, or a part of a Message
+// answer; id is its number. To read the remaining events, pass the last received id as `cursor`; "0" reads a run from its start.
 // on_open({ task, turn }): the response has started. The run goes on without a reader.
 export async function* run_batches(base, input, { path = "", cursor, signal, on_open } = {}) {
   const headers = { "Content-Type": "application/json", Accept: "text/event-stream", "X-Dragoman-On-Disconnect": "continue" };

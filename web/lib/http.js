@@ -1,5 +1,5 @@
-// Requests to the server that the page comes from. The token is asked for once and kept for the tab; a request that was
-// refused is sent again with it.
+// Requests to the server that the page comes from. The page asks for the token once and stores it for the tab. A request that was
+// refused is sent again with the token.
 const KEY = "dragoman-token";
 let token = sessionStorage.getItem(KEY) ?? "", asking = null;
 let ask_user = async () => { throw new HttpError("this server needs a token", 401); };

@@ -1,8 +1,8 @@
 // Markdown that arrives in pieces. markdown-it reads it; the elements are made here, so no text becomes HTML.
 //
-// new_markdown(element) returns { append(text), end() }. Blocks that can no longer change are made once; only the last,
-// open one is made again, at most once per frame. Work that does not fit into a frame is done in the next ones: end() returns a
-// promise that is kept when all of it is shown.
+// new_markdown(element) returns { append(text), end() }. Elements of blocks that can no longer change are made once. Only the last,
+// open block is rendered again, at most once per frame. Work that does not fit into a frame is done in the next ones: end() returns a
+// promise that is fulfilled when the whole text is shown.
 //
 // The result depends on the text only, not on the pieces that it came in. Limits, for the same reason, count characters:
 // a block that is longer than MAX_BLOCK is shown as it is written, up to the next blank line, and so is a paragraph longer than MAX_INLINE. Definitions of links

@@ -1,4 +1,4 @@
-// What markdown-it needs of the package punycode: hosts of links in ASCII. A URL of the browser has them so.
+// Replaces the package punycode for markdown-it, which needs the hosts of links in ASCII. The browser's URL returns them in ASCII.
 export function toASCII(host) {
   try { return new URL(`http://${host}`).hostname; } catch { return host; }
 }

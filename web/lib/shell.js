@@ -1,4 +1,4 @@
-// What the views share: the header, the side panel on small screens, the drawer, notes and announcements.
+// Shared by the views: the header, the side panel on small screens, the drawer, notes and announcements.
 import { $, el, icon_button } from "./dom.js";
 
 export const show_side = (is_open) => {
@@ -50,7 +50,7 @@ export async function close_drawer() {
 export function ask_for_token(refused) {
   const dialog = $("#token-dialog"), input = $("#token"), error = $("#token-error");
   error.hidden = !refused;
-  error.textContent = refused ? "The server does not know this token." : "";
+  error.textContent = refused ? "Unknown token." : "";
   input.value = "";
   dialog.addEventListener("cancel", (e) => e.preventDefault()); // nothing works without it
   dialog.showModal();

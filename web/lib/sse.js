@@ -1,5 +1,5 @@
-// Server-sent events of a response body: yields lists of { id, event, data }, one list for what has arrived at a time. Lines may
-// end in CR, LF or both, and be cut anywhere. Leaving the loop closes the connection.
+// Server-sent events of a response body: yields lists of { id, event, data }, one list for the events that arrived together. Lines
+// may end in CR, LF or both, and be split anywhere. Leaving the loop closes the connection.
 export async function* sse_lists(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "", id = "", event = "", data = null;

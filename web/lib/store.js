@@ -1,5 +1,5 @@
-// What the browser remembers: conversations, and the answers in them that the server does not store (Messages without a
-// task). Bounded: the oldest conversations go first.
+// Data in the browser's storage: conversations, and their answers that the server does not store (Messages without a
+// task). The number is limited: the oldest conversations are deleted first.
 const MAX_CONVERSATIONS = 200, MAX_ENTRIES = 500, MAX_MESSAGE_CHARS = 65536;
 const INDEX = "dragoman:conversations", key_of = (id) => `dragoman:conversation:${id}`;
 

@@ -1,5 +1,5 @@
-// JSON as a tree that opens on demand, and text that hides nothing: control and bidirectional characters are
-// shown by their code. Everything is text: nothing of a value becomes markup. The number of elements is bounded;
+// JSON as a tree that opens on demand, and text whose control and bidirectional characters are
+// shown by their code. All values are shown as text and never become markup. The number of elements is bounded;
 // "Show more" adds the next part.
 const PAGE = 100; // members at a time
 const CUT = 600; // characters of a text at first
@@ -46,7 +46,7 @@ export function put_text(parent, text, cut = CUT) {
   let shown = end;
   const more = element("button", "more");
   more.type = "button";
-  const name = () => (more.textContent = `Show more (${size_of(text.length - shown)} left)`);
+  const name = () => (more.textContent = `Show more (${size_of(text.length - shown)} remaining)`);
   name();
   more.addEventListener("click", () => {
     const to = end_of_piece(text, Math.min(shown + MORE, text.length));
@@ -117,7 +117,7 @@ function members(value, depth, path, changed, budget) {
       list.append(item);
     }
     if (shown < entries.length) {
-      const more = element("button", "more", `Show more (${entries.length - shown} left)`);
+      const more = element("button", "more", `Show more (${entries.length - shown} remaining)`);
       more.type = "button";
       more.addEventListener("click", () => { item.remove(); next(); });
       const item = element("li", "", more);

@@ -1,4 +1,4 @@
-// For operators: what the server does now, its agents, its live tasks, and the trace of one task.
+// For operators: current figures of the server, its agents, its live tasks, and the trace of one task.
 import { el } from "../lib/dom.js";
 import { error_of, get_json, request } from "../lib/http.js";
 import { Rate, Series, chart } from "../lib/series.js";
@@ -27,7 +27,7 @@ const FIGURES = [
   { name: "Sent", rate: (m) => sum(m, "dragoman_http_sent_bytes_total"), text: (n) => `${size_of(Math.round(n))}/s` },
   { name: "Refused (4xx)", rate: (m) => sum(m, "dragoman_http_requests_total", is_refused) + sum(m, "dragoman_http_refused_total"), text: per_second, tone: "warn" },
   { name: "Errors (5xx)", rate: (m) => sum(m, "dragoman_http_requests_total", is_fault), text: per_second, tone: "bad" },
-  { name: "Processor", rate: (m) => sum(m, "process_cpu_seconds_total") * 100, text: (n) => `${count(n)} %` },
+  { name: "CPU", rate: (m) => sum(m, "process_cpu_seconds_total") * 100, text: (n) => `${count(n)} %` },
   { name: "Memory", value: (m) => sum(m, "process_resident_memory_bytes"), text: size_of },
 ];
 
@@ -49,8 +49,8 @@ export async function mount_operate(element, { params }) {
 
 function refuse(body, { error }) {
   body.append(el("section", { class: "panel refused" }, el("h2", {}, "This view is for operators"),
-    el("p", {}, "It shows what the whole server does: all agents, all tasks, and their owners. You can talk to the agents and inspect your own tasks as before."),
-    el("p", { class: "soft" }, "If you run this server: give your token ", el("code", {}, "role: operator"), " in the configuration. Without tokens, callers from the same machine are operators."),
+    el("p", {}, "It shows all agents, all tasks, and their owners. You can still use the agents and inspect your own tasks."),
+    el("p", { class: "soft" }, "If you run this server, add ", el("code", {}, "role: operator"), " to your token in the configuration. Without tokens, callers from the same machine are operators."),
     error && error.status !== 403 ? el("p", { class: "error" }, visible(error.message)) : null,
     el("p", {}, el("a", { href: "/", "data-route": true }, "Back to the agents"))));
 }
@@ -66,7 +66,7 @@ function build(body, signal) {
   body.append(problem, summary, el("section", { class: "charts", "aria-label": "Figures" }, charts.map((c) => c.chart.box)),
     el("div", { class: "two" },
       el("section", { class: "panel" }, el("h2", {}, "Agents"), agents),
-      el("section", { class: "panel" }, el("h2", {}, "What lint finds in their events"), warnings)),
+      el("section", { class: "panel" }, el("h2", {}, "Lint findings in their events"), warnings)),
     el("section", { class: "panel" }, el("h2", {}, "Live tasks"), tasks),
     el("section", { class: "panel" }, el("h2", {}, "One task"), form, trace));
   let timer = 0, listed = [];
@@ -83,7 +83,7 @@ function build(body, signal) {
     const started = sum(metrics, "process_start_time_seconds"), version = metrics.get("dragoman_build_info")?.[0]?.labels.version ?? "";
     summary.textContent = `Dragoman ${version} \u00b7 ${sum(metrics, "dragoman_ready") ? "ready" : "not ready"} \u00b7 up ${gap_of(Date.now() - started * 1000).slice(1)} \u00b7 ${plural(sum(metrics, "dragoman_tasks_total"), "task")}, ${plural(sum(metrics, "dragoman_records_total"), "record")} since then`;
     const found = (metrics.get("dragoman_agent_warnings_total") ?? []).filter((w) => w.value > 0).sort((a, b) => b.value - a.value);
-    warnings.replaceChildren(...(found.length ? found.map((w) => el("p", {}, el("code", {}, visible(w.labels.rule)), ` ${w.value.toLocaleString("en")} run${w.value === 1 ? "" : "s"}`)) : [el("p", { class: "soft" }, "Nothing.")]));
+    warnings.replaceChildren(...(found.length ? found.map((w) => el("p", {}, el("code", {}, visible(w.labels.rule)), ` ${w.value.toLocaleString("en")} run${w.value === 1 ? "" : "s"}`)) : [el("p", { class: "soft" }, "No findings.")]));
     listed = (await get_json("/debug/tasks", { signal })).tasks ?? [];
     tasks.replaceChildren(listed.length ? task_table(listed) : el("p", { class: "soft" }, "No task is running or waiting."));
     put_counts();
@@ -113,7 +113,7 @@ function build(body, signal) {
     if (found.error) { trace.replaceChildren(el("p", { class: "error" }, visible(found.error.message))); return; }
     const list = (found.transitions ?? []).slice(-MAX_TRACE), address = task_address({ id: task, principal: owner });
     trace.replaceChildren(
-      el("p", {}, el("a", { href: address, "data-route": true }, "Inspect its records"), " ", el("button", { type: "button", class: "button small", onclick: () => inspect(task, address, owner) }, "Inspect beside")),
+      el("p", {}, el("a", { href: address, "data-route": true }, "Inspect its records"), " ", el("button", { type: "button", class: "button small", onclick: () => inspect(task, address, owner) }, "Inspect in the side panel")),
       list.length ? el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Trace" }, el("table", { class: "tasks" },
         el("thead", {}, el("tr", {}, ["Time", "After", "State machine", "From", "To"].map((h) => el("th", { scope: "col" }, h)))),
         el("tbody", {}, list.map((t, i) => el("tr", {}, el("td", {}, clock_of(Date.parse(t.time))), el("td", { class: "soft" }, i ? gap_of(Date.parse(t.time) - Date.parse(list[i - 1].time)) : ""),

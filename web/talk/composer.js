@@ -1,4 +1,4 @@
-// The box that the user writes in: text, files, what was written before.
+// The input of the user: text, files, earlier messages.
 import { $, el, icon, icon_button } from "../lib/dom.js";
 import { file_chip, read_base64 } from "./parts.js";
 

@@ -1,4 +1,4 @@
-// A conversation: its turns on the page, what the browser remembers of it, and the streams that are read for it.
+// A conversation: its turns on the page, its data in the browser's storage, and the streams that are read for it.
 // A turn that belongs to a task is always read from the server's log, from its first event or behind the last one that was
 // read. Only Messages, which no server stores, come from the browser's own storage.
 import { el, icon, icon_button, new_id, pause } from "../lib/dom.js";

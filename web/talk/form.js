@@ -1,7 +1,7 @@
 // A form from a JSON schema: an object of texts, numbers, switches and choices. Anything else is written as JSON.
 import { el, new_id } from "../lib/dom.js";
 
-// { element, read() }: read() returns the value, or throws an Error with what is wrong.
+// { element, read() }: read() returns the value, or throws an Error that describes the invalid field.
 export function form_of(schema, value) {
   const properties = schema?.type === "object" && schema.properties;
   if (!properties || !Object.keys(properties).length || Object.keys(properties).length > 40) return json_form(value ?? schema?.default);

@@ -1,5 +1,5 @@
-// Parts of artifacts and messages that are not text: files and data. Bytes of agents are only ever shown as a picture, a
-// sound, a film or a PDF; everything else is a download. Nothing of them becomes HTML or a script in our origin.
+// Parts of artifacts and messages that are not text: files and data. Bytes of agents are only shown as an image,
+// audio, video or a PDF; everything else is a download. They never become HTML or a script in our origin.
 import { el, icon } from "../lib/dom.js";
 import { json_tree, visible } from "../lib/tree.js";
 

@@ -1,9 +1,9 @@
-// What an agent asks: calls to approve, choices, an address to sign in, a form. And the tools that the caller runs.
+// Requests of an agent to the user: calls to approve, choices, an address to sign in, a form; also the tools that the caller runs.
 import { el, icon } from "../lib/dom.js";
 import { json_tree, put_text, visible } from "../lib/tree.js";
 import { form_of } from "./form.js";
 
-// The card of all interrupts of a run. answer(resume, label) sends the answers when all of them are there.
+// The card of all interrupts of a run. answer(resume, label) sends the answers when they are complete.
 export function show_interrupts(interrupts, shown_text, answer) {
   const decided = new Map();
   const decide = (interrupt, label, payload) => {

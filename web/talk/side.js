@@ -66,7 +66,7 @@ export function mount_side(element) {
       el("span", { class: "conversation-state" }, r.state ? STATES[r.state] ?? r.state : "Messages"), el("time", { datetime: new Date(r.updated).toISOString() }, ago(r.updated)),
       r.tasks > 1 && el("span", {}, `${r.tasks} tasks`)))),
     ...(more ? [el("button", { type: "button", class: "list-more", onclick: () => read_list(true) }, "Older conversations")] : []),
-    ...(!found.length ? [el("p", { class: "soft small list-empty" }, words ? "No conversation has these words." : "Your conversations appear here.")] : []));
+    ...(!found.length ? [el("p", { class: "soft small list-empty" }, words ? "No conversation contains these words." : "Your conversations appear here.")] : []));
   }
 
   async function read_list(next = false) {

@@ -98,7 +98,7 @@ export async function mount_talk(element, first_route) {
     const note = el("p", { class: "soft small loading" }, "Reading the conversation");
     log.prepend(note);
     try {
-      if (!(await c.restore())) c.thread.append(el("p", { class: "note unknown" }, "Neither the server nor this browser knows this conversation. It may be another user's, or it was deleted. A message starts it again."));
+      if (!(await c.restore())) c.thread.append(el("p", { class: "note unknown" }, "Unknown conversation: neither the server nor this browser has stored it. It may belong to another user, or it was deleted. A message starts it again."));
     } catch (e) {
       conversations.delete(`${c.agent.id}/${c.id}`);
       c.thread.append(el("p", { class: "failure", role: "alert" }, `The conversation could not be read: ${e.message}`));
@@ -124,7 +124,7 @@ export async function mount_talk(element, first_route) {
     follow_end = null;
     title.textContent = "Unknown agent";
     document.title = "Unknown agent · Dragoman";
-    log.replaceChildren(el("div", { class: "welcome" }, el("h2", {}, "There is no such agent"), el("p", { class: "soft" }, `This server has no agent with the id "${id}". It has these:`),
+    log.replaceChildren(el("div", { class: "welcome" }, el("h2", {}, "There is no such agent"), el("p", { class: "soft" }, `The agent id "${id}" is unknown. Agents of this server:`),
       el("ul", { class: "agent-choices" }, agents.map((a) => el("li", {}, el("a", { href: talk_address(a.id), "data-route": true }, a.name), a.description && el("span", { class: "soft" }, ` ${a.description}`))))));
   }
 

@@ -1,5 +1,5 @@
-// One answer of the agent on the page, built from AG-UI events. What the agent is doing (progress) and what it answers are
-// apart: a status text is never part of the answer. Events only ever add to the page; a text is never rendered again.
+// One answer of the agent on the page, built from AG-UI events. Progress and the answer are
+// separate: a status text is never part of the answer. Events only add to the page; a text is never rendered again.
 import { copy_text } from "../lib/clipboard.js";
 import { el, icon, icon_button } from "../lib/dom.js";
 import { new_markdown } from "../lib/markdown.js";
