@@ -13,7 +13,7 @@ typedef struct dgm_owner {
     dgm_str principal;
 } dgm_owner;
 
-/* What a write proves before it is made, in a store that several servers share: this server still owns the task (store/share.h).
+/* The condition of a write in a store that several servers share: this server still owns the task (store/share.h).
  * task_id empty: nothing is checked. */
 typedef struct dgm_fence {
     dgm_owner owner;

@@ -25,7 +25,7 @@
 
 typedef struct dgm_store dgm_store;
 
-/* Who may append to the log of a task: see store/share.h. In a store that is not shared: all zero. */
+/* The server that may append to the log of a task: see store/share.h. In a store that is not shared: all zero. */
 typedef enum dgm_lease_holder { DGM_LEASE_OURS, DGM_LEASE_NONE, DGM_LEASE_OTHER } dgm_lease_holder;
 typedef struct dgm_lease {
     dgm_lease_holder holder;
@@ -118,14 +118,14 @@ typedef struct dgm_append {
     const dgm_append_note *note;
     uint64_t
         fence; /* of the lease (store/share.h); of the append that makes the task: 1; not shared: 0 */
-    bool releases; /* the lease is given back with this append */
+    bool releases; /* this append releases the lease */
     bool sync;
 } dgm_append;
 
 /* What a batch points to is copied before this returns, records are referenced. DGM_UNAVAILABLE: it is
  * not stored, now; the message says why and what to do. The same append may be tried again, unless dgm_store_is_lost().
- * In a shared store, also dgm_store_is_duplicate(): the message `taken` was stored by another replica meanwhile, with the same content, for
- * another task: nothing of the append is stored, dgm_store_find_dedupe finds that turn. */
+ * In a shared store, also dgm_store_is_duplicate(): meanwhile another replica stored the message `taken` with the same
+ * content for another task. Nothing of the append is stored; dgm_store_find_dedupe finds that turn. */
 void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done, void *arg);
 
 /* ---- reading ----------------------------------------------------------------------------------------- */
@@ -218,8 +218,8 @@ void dgm_store_show(const char *url, char *out, size_t size);
 typedef struct dgm_store_options {
     dgm_str replica_name; /* of this server, for people; absent: the name of the host */
     uint32_t
-        lease_ms; /* a server that the database has not heard of for so long is dead; 0: DGM_LEASE_MS */
-    bool polls; /* no LISTEN and NOTIFY: for poolers and databases that have none */
+        lease_ms; /* a server that does not extend its lease for this time is dead; 0: DGM_LEASE_MS */
+    bool polls;   /* do not use LISTEN and NOTIFY: for poolers and databases without them */
 } dgm_store_options;
 #define DGM_LEASE_MS 10000
 #define DGM_MIN_LEASE_MS 1000

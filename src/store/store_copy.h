@@ -1,8 +1,8 @@
 /*
  * store/store_copy.h - `dragoman db copy`: all rows of one database into another one of any driver, without a store.
  *
- * What is written is one transaction: everything is there or nothing. The source is read at one moment and may be in use by a
- * server; the target must be empty, and has no server.
+ * The copy is one transaction: either all rows are written, or none. All rows of the source are read from one snapshot, while a
+ * server may use it; the target must be empty, and no server may use it.
  */
 #pragma once
 
@@ -72,7 +72,7 @@ typedef dgm_code (*dgm_copy_row)(const dgm_copy_value *row, void *arg, dgm_err *
 typedef struct dgm_copy_driver {
     const char *scheme;
     dgm_code (*open)(const char *rest, bool as_target, dgm_copy_end **ret_end, dgm_err *err);
-    void (*close)(dgm_copy_end *e); /* what was not committed is gone; NULL is fine */
+    void (*close)(dgm_copy_end *e); /* rolls back what was not committed; NULL is allowed */
     dgm_code (*read)(dgm_copy_end *e, dgm_copy_table t, dgm_copy_row on_row, void *arg,
                      dgm_err *err);
     /* Rows of one table after the other, in the order of the tables. */

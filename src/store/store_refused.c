@@ -1,4 +1,4 @@
-/* store/store_refused.c - see store_refused.h. Found by reading all of it: only checkpoints of new tasks ask. */
+/* store/store_refused.c - see store_refused.h. A linear search is sufficient: only checkpoints of new tasks need it. */
 #include "store/store_refused.h"
 
 #include "base/arena.h"

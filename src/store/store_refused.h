@@ -1,8 +1,8 @@
 /*
  * store/store_refused.h - tasks whose first append was not stored, for drivers of shared stores. The caller locks.
  *
- * The run of such a task may go on for a while, and nothing in the database says that it has lost: its checkpoints have a fence
- * with is_new. They are refused by this. The newest tasks are remembered.
+ * The run of such a task may continue for a while, and the database has no row that shows the refusal: checkpoints of the run
+ * have a fence with is_new. They are refused by this list. It contains the newest tasks only.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* store/store_share.c - calls of store/share.h become jobs; what comes back goes to the loop of the core. */
+/* store/store_share.c - makes jobs of the calls of store/share.h; posts answers and events to the loop of the core. */
 #include "base/limits.h"
 #include "store/share.h"
 #include "store/store_job.h"

@@ -11,7 +11,7 @@
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 
-void dgm_memory_give_task(dgm_job *job, const struct task *t)
+void dgm_memory_return_task(dgm_job *job, const struct task *t)
 {
     if (!t)
         return;
@@ -29,14 +29,14 @@ struct task *dgm_memory_task_of(const struct memory_store *s, const dgm_job *job
 
 static void get_task(struct memory_store *s, dgm_job *job)
 {
-    dgm_memory_give_task(job, dgm_memory_task_of(s, job));
+    dgm_memory_return_task(job, dgm_memory_task_of(s, job));
 }
 
 static void memory_find_call(struct memory_store *s, dgm_job *job)
 {
     const struct asked *a =
         dgm_memory_find_call(s, job->find.owner, job->find.agent, job->find.call_id);
-    dgm_memory_give_task(job, a ? a->task : NULL);
+    dgm_memory_return_task(job, a ? a->task : NULL);
 }
 
 static void get_records(struct memory_store *s, dgm_job *job)

@@ -234,7 +234,7 @@ void dgm_memory_done(struct memory_store *s);
 void dgm_memory_work(struct memory_store *s,
                      dgm_job *job); /* with the lock; not those of shared stores */
 struct task *dgm_memory_task_of(const struct memory_store *s, const dgm_job *job);
-void dgm_memory_give_task(dgm_job *job, const struct task *t); /* NULL: none */
+void dgm_memory_return_task(dgm_job *job, const struct task *t); /* NULL: none */
 
 /* May a write with this fence be made? */
 dgm_code dgm_memory_check_fence(const struct memory_store *s, const dgm_fence *f, dgm_err *err);

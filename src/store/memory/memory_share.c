@@ -1,8 +1,8 @@
 /*
  * store/memory/memory_share.c - several stores on one memory, as servers on one database: for tests.
  *
- * A call is made under the lock of the memory, in the name of the store that it came to. What another store is called with is
- * posted then. A thread answers commands whose time is over.
+ * A call is executed under the lock of the memory, for the store that was called. Callbacks of other stores are
+ * posted. A thread answers commands whose deadline has passed.
  */
 #include "store/memory/memory_share.h"
 #include "store/memory/memory_int.h"
@@ -154,7 +154,7 @@ static void share_command(struct shared_memory *m, struct replica *from, dgm_job
     pthread_cond_signal(&m->changed);
 }
 
-static void share_take_answer(struct shared_memory *m, struct replica *from, dgm_job *answer)
+static void share_remove_answer(struct shared_memory *m, struct replica *from, dgm_job *answer)
 {
     for (struct sent **at = &m->sent; *at; at = &(*at)->next) {
         dgm_job *job = (*at)->job;
@@ -255,14 +255,14 @@ static void share_set_lease(const struct replica *r, const struct task *t, dgm_l
     lease->fence = t->fence;
 }
 
-static void share_take(struct replica *r, struct task *t)
+static void share_set_owner(struct replica *r, struct task *t)
 {
     t->replica = (uint32_t)r->base.replica;
     t->fence++;
     share_grown(r->memory, r, task_owner(t), task_id(t));
 }
 
-static bool share_takes(const struct replica *r, const struct task *t)
+static bool share_accepts(const struct replica *r, const struct task *t)
 {
     for (size_t i = 0; r->port && i < r->n_agents; i++) {
         if (dgm_str_eq(r->agents[i], task_agent(t)))
@@ -276,14 +276,14 @@ static struct replica *share_next_heir(struct shared_memory *m, struct replica *
                                        struct replica *after, const struct task *t)
 {
     for (struct replica *r = after ? after->next : NULL; r; r = r->next) {
-        if (r != last && share_takes(r, t))
+        if (r != last && share_accepts(r, t))
             return r;
     }
     for (struct replica *r = m->replicas; r; r = r->next) {
-        if (r != last && share_takes(r, t))
+        if (r != last && share_accepts(r, t))
             return r;
     }
-    return last && share_takes(last, t) ? last : NULL;
+    return last && share_accepts(last, t) ? last : NULL;
 }
 
 /* Tasks that work and have no owner go to those that live; last: who had them. */
@@ -299,7 +299,7 @@ static void share_orphans(struct shared_memory *m, struct replica *last)
             if (!(heir = share_next_heir(m, last, before, t)))
                 continue;
             before = heir;
-            share_take(heir, t);
+            share_set_owner(heir, t);
             dgm_task_row row = task_row(t);
             share_set_lease(heir, t, &row.lease);
             dgm_share_port_orphans(heir->port, &row, 1);
@@ -312,8 +312,8 @@ static void share_acquire(struct replica *r, dgm_job *job)
 {
     struct task *t = dgm_memory_task_of(&r->memory->store, job);
     if (t && !share_find(r->memory, t->replica))
-        share_take(r, t);
-    dgm_memory_give_task(job, t);
+        share_set_owner(r, t);
+    dgm_memory_return_task(job, t);
     if (t)
         share_set_lease(r, t, &job->got.row->lease);
 }
@@ -354,7 +354,7 @@ static void share_work(struct replica *r, dgm_job *job)
         return;
     }
     if (job->kind == DGM_JOB_ANSWER) {
-        share_take_answer(m, r, job);
+        share_remove_answer(m, r, job);
         return;
     }
     if (job->kind == DGM_JOB_TRIM && m->trims != r->base.replica) {

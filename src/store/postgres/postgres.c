@@ -69,7 +69,8 @@ static pg_lane *fence_lane_of(pg_loop *l, const dgm_job *job)
     const dgm_fence *f = job->kind == DGM_JOB_PUT_NOTE ? &job->note.fence
                          : job->kind == DGM_JOB_CHANGE ? &job->change.change.fence
                                                        : NULL;
-    return f && f->task_id.n ? &l->lanes[dgm_job_hash_task(&f->owner, f->task_id) % PG_LANES] : NULL;
+    return f && f->task_id.n ? &l->lanes[dgm_job_hash_task(&f->owner, f->task_id) % PG_LANES]
+                             : NULL;
 }
 
 static bool waits_for_fenced(const pg_lane *lane, const dgm_job *job)
@@ -160,12 +161,12 @@ static uint64_t now_ms(void)
     return uv_hrtime() / 1000000;
 }
 
-static void want_connection(pg_pipe *p, pg_role role)
+static void request_connection(pg_pipe *p, pg_role role)
 {
     if (!p->waits_ms)
         p->waits_ms = now_ms();
     if (!p->conn && !p->request && !p->loop->blocking)
-        dgm_pg_keeper_ask(p->loop->store, p, role);
+        dgm_pg_keeper_connect(p->loop->store, p, role);
 }
 
 static void send_reads(pg_pipe *p, pg_queue *q)
@@ -182,7 +183,7 @@ static void send_reads(pg_pipe *p, pg_queue *q)
     if (p->conn && p->n)
         dgm_pg_pipe_run(p, false);
     if (q->first && !p->conn)
-        want_connection(p, PG_READER);
+        request_connection(p, PG_READER);
 }
 
 /* Sends what can be sent. */
@@ -194,7 +195,7 @@ static void progress(pg_loop *l)
     while (l->writes.first && l->writer.conn && !l->writer.n)
         dgm_pg_write_next(l);
     if (l->writes.first && !l->writer.conn)
-        want_connection(&l->writer, PG_WRITER);
+        request_connection(&l->writer, PG_WRITER);
     else
         l->writer.waits_ms = 0;
     send_reads(&l->reader, &l->reads);
@@ -345,7 +346,7 @@ static void fail_all_waiting(pg_loop *l)
 static void check_silence(pg_loop *l, pg_pipe *p)
 {
     dgm_err why = {0};
-    if (!p->conn || !p->n || now_ms() - p->heard_ms < SILENT_MS)
+    if (!p->conn || !p->n || now_ms() - p->progress_ms < SILENT_MS)
         return;
     dgm_pg_fault(p->conn, NULL, false, &why);
     p->use->on_lost(l, p, &why);

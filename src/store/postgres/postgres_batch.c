@@ -1,8 +1,8 @@
 /*
- * store/postgres/postgres_batch.c - what is in a batch: jobs of the queue, groups of appends to one task.
+ * store/postgres/postgres_batch.c - selects the jobs of a batch, and groups its appends by task.
  *
- * Appends to one task in a batch become one group: one change of its row. A statement writes no row twice: a job that would is
- * of the next batch.
+ * Appends to one task in a batch become one group: one change of its row. A statement must not write a row twice: a job that
+ * would do so is part of the next batch.
  */
 #include "postgres_batch_int.h"
 
@@ -111,7 +111,7 @@ static bool fits(pg_batch *b, dgm_job *first, const dgm_job *last)
     return ok;
 }
 
-dgm_job *dgm_pg_batch_take(pg_loop *l, pg_batch *b)
+dgm_job *dgm_pg_batch_fill(pg_loop *l, pg_batch *b)
 {
     pg_queue *q = &l->writes;
     dgm_job *chain = q->first, *last = NULL, *rest = chain;

@@ -1,9 +1,9 @@
 /*
  * store/postgres/postgres_batch_int.h - one batch of appends and notes, as the files that write it share it.
  *
- *   postgres_batch.c        what is in it: jobs of the queue, groups of appends to one task
+ *   postgres_batch.c        selects its jobs from the queue, and groups appends by task
  *   postgres_batch_rows.c   its statement, and its rows as parameters
- *   postgres_write.c        it is sent, and its results are answers
+ *   postgres_write.c        sends it, and answers its jobs
  */
 #pragma once
 
@@ -72,7 +72,7 @@ struct pg_batch {
 
 pg_batch *dgm_pg_batch_of(pg_loop *l);
 /* The first jobs of the queue that can be one commit, as a chain by next. */
-dgm_job *dgm_pg_batch_take(pg_loop *l, pg_batch *b);
+dgm_job *dgm_pg_batch_fill(pg_loop *l, pg_batch *b);
 /* The groups of a chain, and which notes share the fate of which append (job->state). */
 void dgm_pg_batch_group(pg_batch *b, dgm_job *chain);
 /* The parameters of the statement. */

@@ -2,8 +2,8 @@
  * store/postgres/postgres_batch_rows.c - the statement of a batch, and its rows as parameters.
  *
  * A group is one log row (more when it grows large; a new one for every turn, so that turns can be trimmed by whole rows). The
- * statement takes all rows as arrays. It changes a task only if its log ends where the group begins and this server has its
- * lease, and writes nothing of a group that does not fit; it returns those.
+ * statement takes all rows as arrays. It changes a task only if the group starts at the end of the task's log and this server has the
+ * lease. It writes no row of other groups, and returns them.
  */
 #include "postgres_batch_int.h"
 

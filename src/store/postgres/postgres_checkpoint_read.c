@@ -1,7 +1,7 @@
 /*
  * store/postgres/postgres_checkpoint_read.c - checkpoints of graphs: reading.
  *
- * One statement, one moment of the database: the rows of a page, each followed by its writes, then by the parts of its large
+ * One statement reads one snapshot of the database: the rows of a page, each followed by its writes, then by the parts of its large
  * values. Its results come one by one, so that a part is in memory once.
  */
 #include "postgres_int.h"

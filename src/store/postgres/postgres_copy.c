@@ -92,10 +92,10 @@ static dgm_code pg_open_target(dgm_copy_end *e, dgm_err *err)
     if (!code)
         code = dgm_pg_lease_check_unused(e->conn, &e->target, err);
     if (!code)
-        n = dgm_pg_ask(e->conn,
-                       "SELECT (SELECT count(*) FROM dragoman.tasks)+(SELECT count(*)"
-                       " FROM dragoman.notes)+(SELECT count(*) FROM dragoman.threads)",
-                       &code, err);
+        n = dgm_pg_query_int(e->conn,
+                             "SELECT (SELECT count(*) FROM dragoman.tasks)+(SELECT count(*)"
+                             " FROM dragoman.notes)+(SELECT count(*) FROM dragoman.threads)",
+                             &code, err);
     if (!code && n)
         code = dgm_fail(err, DGM_BAD_PARAMS, NULL,
                         "the database %s is not empty: the target of a copy must be empty",

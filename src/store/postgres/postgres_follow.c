@@ -1,12 +1,12 @@
 /*
- * store/postgres/postgres_follow.c - who follows which task, and wake-ups.
+ * store/postgres/postgres_follow.c - the followers of tasks, and wake-ups.
  *
- * A server that follows a task of another one sends it the hash of the task, again every DGM_FOLLOW_MS; the owner keeps that
- * in memory, for a while. After a commit the loop notes the hashes of the tasks that have grown, per server that follows;
- * the share thread sends them, all that came meanwhile in one NOTIFY. It is not part of the transaction of the append:
- * PostgreSQL lets transactions with NOTIFY commit one after the other. Lost wake-ups cost time only: the follower also reads
- * how far its tasks are, seldom, or often where there is no NOTIFY. There the owner gets to know who follows by a command, as
- * it may not cancel a run that is read elsewhere, and sends no wake-ups.
+ * A server that follows a task of another server sends the hash of the task to it, again every DGM_FOLLOW_MS. The owner stores
+ * the hash in memory until it expires. After a commit the loop stores the hashes of the tasks that have grown, per follower;
+ * the share thread sends all of them in one NOTIFY. The NOTIFY is not part of the transaction of the append, because
+ * PostgreSQL commits transactions with NOTIFY one after the other. A lost wake-up only delays readers: the follower also reads
+ * the state of its tasks regularly, and more often without NOTIFY. Without NOTIFY the owner sends no wake-ups, but it must not
+ * cancel a run that another server reads: the follower informs it by a command.
  *
  *   "f REPLICA HASH..."   REPLICA follows these tasks          "g MICROSECONDS HASH..."   these tasks have grown since then
  */
@@ -168,7 +168,7 @@ void dgm_pg_follow(dgm_store *base, dgm_owner owner, dgm_str task_id, int64_t ow
         dgm_table_add(&h->following, &f->node, hash);
     }
     f->replica = owner_replica;
-    f->is_asked = !owner_replica;
+    f->is_requested = !owner_replica;
     f->until_ms = follow_now_ms() + FOLLOW_EXPIRES_MS;
     pthread_mutex_unlock(&h->lock);
     dgm_pg_share_wake(s);
@@ -292,7 +292,7 @@ static void notifying_send(pg_store *s, struct notifying *x)
     dgm_pg_args_done(a);
 }
 
-/* To servers that are not listening: dgm_pg_follow_heard gets the same texts. */
+/* To servers that are not listening: dgm_pg_follow_receive gets the same texts. */
 static void notifying_command(pg_store *s, struct notifying *x)
 {
     static const char sql[] =
@@ -327,9 +327,9 @@ static pg_wakeup *following_unasked(pg_share *h)
     for (size_t i = 0; i < h->following.cap; i++) {
         for (dgm_table_node *at = h->following.slots[i]; at; at = at->next) {
             pg_followed *f = (pg_followed *)at;
-            if (!f->is_asked)
+            if (!f->is_requested)
                 wakeup_add(&asked, f->replica, at->hash);
-            f->is_asked = true;
+            f->is_requested = true;
         }
     }
     return asked.wakeups;
@@ -361,7 +361,7 @@ void dgm_pg_follow_send(pg_store *s)
 /* ---- receiving ------------------------------------------------------------------------------------------- */
 
 /* With the lock. */
-static void heard_grown(pg_share *h, uint64_t hash)
+static void receive_grown(pg_share *h, uint64_t hash)
 {
     for (dgm_table_node *at = dgm_table_first(&h->following, hash); at && h->port; at = at->next) {
         const pg_followed *f = (const pg_followed *)at;
@@ -383,7 +383,7 @@ static void count_wakeup(pg_store *s, int64_t since_us)
     pthread_mutex_unlock(&s->lock);
 }
 
-void dgm_pg_follow_heard(pg_store *s, const char *text)
+void dgm_pg_follow_receive(pg_store *s, const char *text)
 {
     pg_share *h = &s->share;
     char kind = *text, *end = NULL;
@@ -394,7 +394,7 @@ void dgm_pg_follow_heard(pg_store *s, const char *text)
     while (end && *end == ' ') {
         uint64_t hash = strtoull(end + 1, &end, 16);
         if (kind == 'g')
-            heard_grown(h, hash);
+            receive_grown(h, hash);
         else if (kind == 'f')
             followed_add(h, number, hash);
     }

@@ -3,19 +3,19 @@
  *
  *   postgres.c             a store, its part on every loop: queues, lanes, answers in order, life
  *   postgres_keeper.c      a thread: connections for the loops, retention, health
- *   postgres_share.c       a thread: what this server and the others send to each other
- *   postgres_lease.c       its row, its life; tasks of servers that died
- *   postgres_follow.c      who follows which task
+ *   postgres_share.c       a thread: the lease of this server, commands from and to other servers
+ *   postgres_lease.c       the row of this server and its lease; tasks of dead servers
+ *   postgres_follow.c      followers of tasks, wake-ups
  *   postgres_conn.c        conninfo without secrets, connections, faults as sentences
  *   postgres_pipe.c        a connection of a loop: statements in a pipeline, results
- *   postgres_schema.c      the tables, and how those of earlier versions become them
+ *   postgres_schema.c      the tables, and their migrations
  *   postgres_args.c        parameters of statements, arrays among them; columns of results
- *   postgres_batch.c       one batch of appends and notes: what is in it
+ *   postgres_batch.c       one batch of appends and notes: selects its jobs
  *   postgres_batch_rows.c  its statement, its rows as parameters
- *   postgres_write.c       it is sent, and its results are answers
- *   postgres_read.c        every read, but of checkpoints
+ *   postgres_write.c       sends it, and answers its jobs
+ *   postgres_read.c        all reads except those of checkpoints
  *   postgres_checkpoint.c, postgres_checkpoint_read.c   checkpoints of graphs
- *   postgres_trim.c        what goes when it is old
+ *   postgres_trim.c        retention
  *   postgres_copy.c        as source and target of `dragoman db copy`
  */
 #pragma once
@@ -69,9 +69,9 @@ typedef enum pg_sql {
         PG_N_SQL
 } pg_sql;
 
-/* The texts, by number. postgres_batch_rows.c, postgres_read.c and postgres_checkpoint*.c have them. */
+/* The texts, by number. They are defined in postgres_batch_rows.c, postgres_read.c and postgres_checkpoint*.c. */
 const char *dgm_pg_sql_text(pg_sql which);
-const char *dgm_pg_sql_name(pg_sql which); /* as which it is prepared */
+const char *dgm_pg_sql_name(pg_sql which); /* the name of the prepared statement */
 extern const char dgm_pg_sql_batch[];
 extern const char *const dgm_pg_sql_reads[PG_N_SQL], *const dgm_pg_sql_changes[PG_N_SQL];
 
@@ -79,21 +79,21 @@ extern const char *const dgm_pg_sql_reads[PG_N_SQL], *const dgm_pg_sql_changes[P
 
 #define PG_MAX_ARGS 72
 
-/* Bytes and numbers in the binary form of the protocol. Bytes that are not copied live until the statement is sent. */
+/* Bytes and numbers in the binary form of the protocol. Bytes that are not copied must be valid until the statement is sent. */
 typedef struct pg_args {
     dgm_buf bytes;
     int n;
     Oid types[PG_MAX_ARGS];
     struct {
         size_t at, n;  /* in bytes */
-        const char *p; /* not NULL: there, not in bytes */
+        const char *p; /* the text, if it is not in `bytes`; else NULL */
     } args[PG_MAX_ARGS];
-    size_t array; /* where the array that is being written begins */
+    size_t array; /* offset of the array that is being written */
     uint32_t n_elements;
 } pg_args;
 
 void dgm_pg_args_init(pg_args *a);
-void dgm_pg_args_clear(pg_args *a); /* the memory stays, unless it is much */
+void dgm_pg_args_clear(pg_args *a); /* small buffers are reused, large ones are freed */
 void dgm_pg_args_done(pg_args *a);
 void dgm_pg_arg_str(pg_args *a, dgm_str s); /* not copied; absent: empty */
 void dgm_pg_arg_int(pg_args *a, int64_t v);
@@ -102,7 +102,7 @@ void dgm_pg_array_str(pg_args *a, dgm_str s); /* copied; absent: NULL */
 void dgm_pg_array_int(pg_args *a, int64_t v);
 void dgm_pg_array_end(pg_args *a);
 void dgm_pg_args_move_first(pg_args *a); /* the first parameter becomes the last one */
-/* A statement into a pipeline: prepared, or a text. What cannot be sent fails the operation. */
+/* Sends a statement in a pipeline: a prepared one, or a text. If it cannot be sent, the operation fails. */
 void dgm_pg_send(pg_pipe *p, pg_sql which, const pg_args *a);
 void dgm_pg_send_text(pg_pipe *p, const char *sql, const pg_args *a);
 void dgm_pg_send_sync(pg_pipe *p);
@@ -124,10 +124,10 @@ static inline dgm_str pg_text(dgm_job *job, const PGresult *r, int row, int colu
 
 /* ---- connections ----------------------------------------------------------------------------------- */
 
-/* What `postgres:` is followed by, checked: a secret in it is refused. */
+/* The connection string after `postgres:`. One that contains a secret is refused. */
 typedef struct pg_target {
     char *conninfo;
-    bool relaxed;    /* deltas are not waited for: synchronous_commit=off */
+    bool relaxed;    /* deltas are committed with synchronous_commit=off */
     char shown[200]; /* host, port, dbname, user: for messages */
 } pg_target;
 
@@ -142,13 +142,15 @@ dgm_code dgm_pg_connect(const pg_target *t, pg_role role, PGconn **ret_conn, dgm
 dgm_code dgm_pg_connect_like(const pg_target *t, pg_role role, const PGconn *like,
                              PGconn **ret_conn, dgm_err *err);
 
-/* A fault of the server's (a result) or of the connection (r NULL) as a sentence. Without secrets. */
+/* Reports a fault of the server (a result) or of the connection (r NULL). The message contains no secret. */
 dgm_code dgm_pg_fault(PGconn *c, const PGresult *r, bool reading, dgm_err *err);
-/* Would the same statement fail again, for its own sake? False: the connection or the server, or a conflict. */
+/* True: the data of the statement is invalid, so it would fail again. False: a fault of the connection or of the server, or a
+ * conflict. */
 bool dgm_pg_is_odd(const PGresult *r);
-bool dgm_pg_is_ending(const PGresult *r);   /* the server ends the session: was it committed? */
-bool dgm_pg_is_conflict(const PGresult *r); /* with another transaction: again */
-/* A division by zero, which statements make on purpose: a lease is lost, a message came twice. */
+bool dgm_pg_is_ending(
+    const PGresult *r); /* the server ends the session: the commit may have succeeded */
+bool dgm_pg_is_conflict(const PGresult *r); /* with another transaction: try it again */
+/* A division by zero, which our statements use to report that a lease is lost or a message was stored twice. */
 bool dgm_pg_is_refused(const PGresult *r);
 
 /* ---- schema ---------------------------------------------------------------------------------------- */
@@ -158,13 +160,13 @@ dgm_code dgm_pg_migrate(PGconn *c, const pg_target *t, dgm_err *err);
 
 /* ---- work on a connection of a loop ------------------------------------------------------------------ */
 
-/* What is in a pipeline between two syncs: one transaction. */
+/* The statements of a pipeline between two syncs: one transaction. */
 typedef struct pg_op {
     struct pg_op *next;
     dgm_job *job;   /* of a read, or a chain of writes by next */
     bool by_row;    /* its results come one by one */
-    bool is_by_row; /* that was set */
-    bool failed;    /* `err` says why; what comes behind it is not executed */
+    bool is_by_row; /* libpq has switched to this mode */
+    bool failed;    /* `err` has the reason; the following statements are not executed */
     bool odd;       /* see dgm_pg_is_odd */
     bool conflict;
     bool refused; /* see dgm_pg_is_refused */
@@ -189,20 +191,20 @@ struct pg_pipe {
     int events; /* that poll waits for */
     pg_op *first, *last;
     size_t n;
-    size_t n_out;               /* statements and syncs that are not answered */
+    size_t n_out;               /* statements and syncs without an answer */
     bool sending;               /* the last op is not sent completely */
     bool refused;               /* a statement could not be sent */
     struct pg_request *request; /* the keeper connects for it */
-    uint64_t waits_ms;          /* since when jobs wait for a connection; 0: they do not */
-    uint64_t heard_ms;          /* when it last made progress, or got work while idle */
+    uint64_t waits_ms;          /* start of the wait for a connection; 0: no job waits */
+    uint64_t progress_ms; /* time of the last progress, or of the first job after it was idle */
 };
 
 void dgm_pg_pipe_attach(pg_pipe *p, PGconn *conn);
-void dgm_pg_pipe_detach(pg_pipe *p);     /* closes the connection; ops are forgotten */
-void dgm_pg_pipe_leave_loop(pg_pipe *p); /* it is run by its owner from now on */
-/* sending: send_more() sends its statements; else they were sent. */
+void dgm_pg_pipe_detach(pg_pipe *p);     /* closes the connection and drops its ops */
+void dgm_pg_pipe_leave_loop(pg_pipe *p); /* from now on its owner runs it */
+/* sending: send_more() will send its statements. False: they were sent. */
 void dgm_pg_pipe_add(pg_pipe *p, pg_op *op, bool sending);
-void dgm_pg_pipe_run(pg_pipe *p, bool can_read); /* sends and receives what is possible at once */
+void dgm_pg_pipe_run(pg_pipe *p, bool can_read); /* sends and receives without blocking */
 int dgm_pg_pipe_socket(const pg_pipe *p, bool *ret_write);
 
 /* ---- several servers --------------------------------------------------------------------------------- */
@@ -217,10 +219,10 @@ typedef struct pg_followed {
     dgm_table_node
         node; /* first; of both tables: by the hash of the task, which is the same in all servers */
     uint64_t until_ms; /* uv_hrtime */
-    int64_t replica;   /* of the owner's table: who follows; of the follower's: whose task it is */
-    int64_t last_seq;  /* of the follower's: that it was woken for; -1: not yet */
-    bool is_asked;     /* of the follower's: the owner knows */
-    dgm_owner owner;   /* of the follower's; the texts are behind it */
+    int64_t replica;   /* in the owner's table: the follower; in the follower's table: the owner */
+    int64_t last_seq;  /* in the follower's table: of the last wake-up; -1: no wake-up yet */
+    bool is_requested; /* in the follower's table: the owner was informed */
+    dgm_owner owner;   /* in the follower's table; the texts follow this struct */
     dgm_str task_id;
 } pg_followed;
 
@@ -235,8 +237,8 @@ typedef struct pg_wakeup {
 
 #define PG_MOST_ASIDE 256
 
-/* Another thread, with a connection of its own: neither names that are resolved nor retention may delay the life of a
- * server. */
+/* A separate thread with its own connection: the resolution of names and retention must not delay the extension of the
+ * lease. */
 typedef struct pg_share {
     /* of the open; never changed */
     uint32_t lease_ms;
@@ -247,42 +249,41 @@ typedef struct pg_share {
     dgm_table followed;  /* by other servers */
     dgm_table following; /* by this one */
     pg_wakeup *wakeups;
-    pg_queue sending; /* commands that are to be stored */
-    pg_queue answers; /* likewise */
-    dgm_job *waiting; /* commands that were stored, and have no answer; by lane_next */
+    pg_queue sending; /* commands to store */
+    pg_queue answers; /* answers to store */
+    dgm_job *waiting; /* stored commands without an answer; linked by lane_next */
     size_t n_waiting;
-    bool has_orphans; /* this server gave up tasks that work */
-    bool is_new;      /* there is a core to call now */
+    bool has_orphans; /* this server released working tasks */
+    bool is_new;      /* the callbacks of the core were set */
     bool has_new_agents;
     dgm_arena *agents_arena; /* NULL: set_agents was not called */
-    const dgm_str *agents;   /* whose orphans are taken */
+    const dgm_str *agents;   /* this server acquires orphans of these agents */
     size_t n_agents;
     struct
-    { /* ids of tasks that could not be loaded here: they are taken with the next beat, not before */
+    { /* ids of tasks that could not be loaded here: they are acquired at the next heartbeat, not before */
         dgm_arena *arena;
         dgm_str ids[PG_MOST_ASIDE];
         size_t n;
-        bool is_full; /* there were more: no task is taken before the next beat */
+        bool is_full; /* the list is full: no task is acquired before the next heartbeat */
     } aside;
     bool stopping;
     int64_t last_command;
-    _Atomic size_t n_followed; /* of `followed`: appends look at it without the lock */
-    _Atomic uint64_t
-        until_ms; /* of the life of this server, by dgm_pg_lease_now: at least until then */
-    _Atomic bool is_paused; /* test: as if the process were stopped */
-    _Atomic bool is_dead;   /* its row was not there any more: it registers again */
-    /* the thread's */
+    _Atomic size_t n_followed; /* of `followed`: appends read it without the lock */
+    _Atomic uint64_t until_ms; /* end of the lease of this server or earlier, by dgm_pg_lease_now */
+    _Atomic bool is_paused;    /* for tests: the thread acts as if the process were stopped */
+    _Atomic bool is_dead;      /* its row was deleted: it registers again */
+    /* used by the thread only */
     PGconn *conn;
     pthread_t thread;
     bool has_thread;
-    uint64_t beat_ms, poll_ms, sweep_ms, owned_ms; /* when it is next due */
-    uint64_t extended_ms;                          /* when its life was extended last */
-    uint64_t steady_ms; /* the first of the extensions without a gap; 0: none since the last gap */
+    uint64_t beat_ms, poll_ms, sweep_ms, owned_ms; /* next times */
+    uint64_t extended_ms;                          /* last extension of the lease */
+    uint64_t steady_ms; /* the first extension since the last gap; 0: no extension since then */
     bool owned_is_open; /* the cursor of dgm_pg_lease_read_owned */
-    bool look;          /* for commands and answers, now */
-    bool take;          /* tasks of dead servers, now */
-    uint64_t take_ms, skipped_ms; /* or then: so long after a page in which some were locked */
-    uint64_t search_ms; /* until then at most the core waits for the first search; 0: it does not */
+    bool look;          /* read commands and answers now */
+    bool take;          /* acquire tasks of dead servers now */
+    uint64_t take_ms, skipped_ms; /* or at this time: the delay after a page with locked tasks */
+    uint64_t search_ms; /* deadline of the core's wait for the first search; 0: it does not wait */
     int wake[2];
 } pg_share;
 
@@ -297,14 +298,14 @@ typedef struct pg_lane {
         n_fenced; /* notes and checkpoints that are not done, with the fence of a task of this lane */
 } pg_lane;
 
-/* What a store has on a loop. Only its thread touches it, but for `store` and is_stopped. */
+/* The part of a store on one loop. Only the thread of the loop uses it, except `store` and is_stopped. */
 struct pg_loop {
     pg_store *store;
     dgm_loop *loop;
     pg_pipe writer, reader, lister;
     pg_queue writes, reads, lists;
-    size_t alone;   /* so many of the next writes are a batch each */
-    bool had_doubt; /* appends were given up that may be stored: see pg_write */
+    size_t alone;   /* number of the next writes that are a batch each */
+    bool had_doubt; /* appends have failed that may be stored: see pg_write */
     size_t pending, waiting;
     pg_lane lanes[PG_LANES];
     dgm_job *answers, *last_answer; /* to be posted */
@@ -312,15 +313,15 @@ struct pg_loop {
     dgm_loop_stop stop;
     dgm_timer tick;
     struct pg_batch *batch;
-    bool blocking; /* the loop has stopped: jobs are done at once */
-    bool running;  /* within pg_loop_run */
+    bool blocking; /* the loop has stopped: jobs are executed at once */
+    bool running;  /* pg_loop_run is active */
     _Atomic bool is_stopped;
 };
 
 typedef struct pg_request {
     struct pg_request *next;
     dgm_loop *loop;
-    _Atomic bool is_canceled; /* no pipe waits for it: who meets it frees it */
+    _Atomic bool is_canceled; /* no pipe waits for it: the thread that finds it frees it */
     pg_pipe *pipe;
     pg_role role;
     PGconn *conn;
@@ -330,17 +331,17 @@ struct pg_store {
     dgm_store base;
     pg_target target;
     _Atomic size_t n_queued; /* appends that are not answered */
-    pthread_mutex_t lock;    /* of what follows */
+    pthread_mutex_t lock;    /* for the members below */
     pthread_cond_t changed;
     pg_loop *loops[DGM_MAX_LOOPS];
     dgm_store_stats stats;
-    dgm_err fault; /* code DGM_OK: none */
+    dgm_err fault; /* code DGM_OK: no fault */
     pg_request *requests;
     dgm_refused refused; /* tasks whose first append was not stored here */
     pg_queue trims;
     size_t n_trims;
     bool stopping;
-    /* the keeper's */
+    /* used by the keeper only */
     PGconn *control;
     pthread_t keeper;
     bool has_keeper;
@@ -348,16 +349,16 @@ struct pg_store {
     pg_share share;
 };
 
-void dgm_pg_store_fault(pg_store *s, const dgm_err *err); /* NULL: it is well again */
+void dgm_pg_store_fault(pg_store *s, const dgm_err *err); /* NULL: the fault has ended */
 
 /* keeper */
 /* A number from one row, on a blocking connection. */
-int64_t dgm_pg_ask(PGconn *c, const char *sql, dgm_code *ret_code, dgm_err *err);
+int64_t dgm_pg_query_int(PGconn *c, const char *sql, dgm_code *ret_code, dgm_err *err);
 dgm_code dgm_pg_keeper_open(pg_store *s, dgm_err *err);
 void dgm_pg_keeper_stop(pg_store *s); /* ends the thread */
 void dgm_pg_keeper_close(pg_store *s);
 void dgm_pg_keeper_wake(pg_store *s);
-void dgm_pg_keeper_ask(pg_store *s, pg_pipe *p, pg_role role);
+void dgm_pg_keeper_connect(pg_store *s, pg_pipe *p, pg_role role);
 void dgm_pg_keeper_trim(pg_store *s, dgm_job *job);
 void dgm_pg_loop_connected(void *request); /* on its loop */
 
@@ -369,20 +370,20 @@ void dgm_pg_loop_fail(pg_loop *l, dgm_job *job, const dgm_err *err);
 
 typedef struct pg_batch pg_batch;
 void dgm_pg_batch_free(pg_batch *b);
-/* Takes the first jobs of the queue, sends them. The writer is connected and idle. */
+/* Removes the first jobs from the queue and sends them. The writer is connected and idle. */
 void dgm_pg_write_next(pg_loop *l);
 bool dgm_pg_write_more(pg_loop *l, pg_op *op);
 void dgm_pg_write_result(pg_loop *l, pg_op *op, const PGresult *r);
 void dgm_pg_write_done(pg_loop *l, pg_op *op);
-void dgm_pg_write_lost(pg_loop *l);                    /* what was sent is sent again */
+void dgm_pg_write_lost(pg_loop *l); /* unanswered statements will be sent again */
 void dgm_pg_write_requeue(pg_loop *l, dgm_job *chain); /* to the front of the queue */
 
 /* ---- postgres_read.c, postgres_checkpoint_read.c ----------------------------------------------------- */
 
 void dgm_pg_read_send(pg_pipe *p, dgm_job *job);
 void dgm_pg_read_result(pg_store *s, dgm_job *job, const PGresult *r);
-bool dgm_pg_read_is_stale(const dgm_job *job); /* it is read again */
-void dgm_pg_read_reset(dgm_job *job); /* what it got so far is thrown away: it is asked for again */
+bool dgm_pg_read_is_stale(const dgm_job *job); /* true: read it again */
+void dgm_pg_read_reset(dgm_job *job); /* drops the partial result; the read is sent again */
 void dgm_pg_checkpoints_send(pg_pipe *p, dgm_job *job);
 void dgm_pg_checkpoints_result(dgm_job *job, const PGresult *r);
 
@@ -394,7 +395,7 @@ typedef struct pg_change pg_change;
 pg_change *dgm_pg_change_new(dgm_job *job, int64_t replica, bool may_be_new);
 void dgm_pg_change_free(pg_change *c);
 bool dgm_pg_change_send(pg_change *c,
-                        pg_pipe *p); /* the next statement; false: that was the last */
+                        pg_pipe *p); /* sends the next statement; false: it was the last one */
 void dgm_pg_change_result(pg_change *c, const PGresult *r);
 void dgm_pg_thread_key(dgm_str agent, dgm_str thread, unsigned char *ret_key);
 void dgm_pg_checkpoint_key(dgm_str ns, dgm_str id, unsigned char *ret_key);
@@ -402,53 +403,56 @@ void dgm_pg_checkpoint_key(dgm_str ns, dgm_str id, unsigned char *ret_key);
 /* ---- postgres_share.c -------------------------------------------------------------------------------- */
 
 dgm_code dgm_pg_share_open(pg_store *s, const dgm_store_options *options, dgm_err *err);
-void dgm_pg_share_stop(pg_store *s);  /* ends the thread; this server is dead for the others */
-void dgm_pg_share_close(pg_store *s); /* when nothing is called any more */
+void dgm_pg_share_stop(pg_store *s);  /* ends the thread; other servers then see this one as dead */
+void dgm_pg_share_close(pg_store *s); /* when no callback can be called any more */
 void dgm_pg_share_wake(pg_store *s);
 void dgm_pg_share_submit(pg_store *s, dgm_job *job);       /* COMMAND and ANSWER */
-void dgm_pg_share_set_aside(pg_store *s, dgm_str task_id); /* before a RELEASE that has failed */
-uint64_t dgm_pg_share_ms(const pg_store *s); /* what a statement on its connection may take */
-/* A statement on its connection; NULL: it failed, the connection is closed if it is lost. */
+void dgm_pg_share_set_aside(pg_store *s, dgm_str task_id); /* before a RELEASE with has_failed */
+uint64_t dgm_pg_share_ms(const pg_store *s); /* time limit of a statement on its connection */
+/* Executes a statement on its connection. NULL: it failed; a lost connection was closed. */
 PGresult *dgm_pg_share_exec(pg_store *s, const char *sql, const pg_args *a);
-void dgm_pg_share_tell_all(pg_store *s, const char *what); /* a notification to every server */
+void dgm_pg_share_notify_all(pg_store *s, const char *what); /* a notification to every server */
 extern const dgm_share_driver dgm_pg_share_driver;
 
 /* ---- postgres_follow.c ------------------------------------------------------------------------------- */
 
-/* After a commit, on its loop. is_orphan: the task works, and was given up. */
+/* After a commit, on its loop. is_orphan: the task works, and its lease was released. */
 void dgm_pg_share_grown(pg_store *s, dgm_owner owner, dgm_str task_id, bool is_orphan);
 uint64_t dgm_pg_follow_hash(dgm_owner owner, dgm_str task_id);
 void dgm_pg_follow(dgm_store *base, dgm_owner owner, dgm_str task_id, int64_t owner_replica);
 bool dgm_pg_is_followed(dgm_store *base, dgm_owner owner, dgm_str task_id);
-void dgm_pg_follow_send(pg_store *s); /* wake-ups and wishes, on the share connection */
-void dgm_pg_follow_heard(pg_store *s, const char *text); /* what another server sent */
-#define PG_FOLLOW_COMMAND "follow"    /* with such a text as its body; not for the core */
-void dgm_pg_follow_poll(pg_store *s); /* reads how far the tasks are that it follows */
+void dgm_pg_follow_send(
+    pg_store *s); /* sends wake-ups and follow requests on the share connection */
+void dgm_pg_follow_receive(pg_store *s,
+                           const char *text); /* handles a notification of another server */
+#define PG_FOLLOW_COMMAND "follow"    /* its body is such a text; it is not passed to the core */
+void dgm_pg_follow_poll(pg_store *s); /* reads last_seq and owner of the tasks that it follows */
 bool dgm_pg_follow_is_busy(pg_store *s);
 void dgm_pg_follow_expire(pg_store *s);
 void dgm_pg_follow_done(pg_share *h);
 
 /* ---- postgres_lease.c -------------------------------------------------------------------------------- */
 
-/* Milliseconds of a clock that also goes on while the machine is suspended, as that of the database does: of everything that
- * is compared with a lease. */
+/* Milliseconds of a clock that continues while the machine is suspended, like that of the database. Use it for all times that
+ * are compared with a lease. */
 uint64_t dgm_pg_lease_now(void);
-/* The row of this server: another id. On a blocking connection. */
+/* Inserts a row for this server with a new id. On a blocking connection. */
 dgm_code dgm_pg_lease_register(pg_store *s, PGconn *c, dgm_err *err);
 bool dgm_pg_lease_extend(
     pg_store *s); /* false: this server was declared dead, or the database failed */
-void dgm_pg_lease_bury(pg_store *s); /* declares the dead dead, and forgets those without tasks */
-/* Servers that are forgotten, but have tasks: a first append came later than KEEP_DEAD, and its server has ended. */
+/* Marks servers with an expired lease as dead; deletes dead servers without tasks. */
+void dgm_pg_lease_declare_dead(pg_store *s);
+/* Adds rows for servers that were deleted but own tasks: a first append came later than DEAD_ROW_TIME, and its server has ended. */
 void dgm_pg_lease_add_unknown(pg_store *s);
-void dgm_pg_lease_take(pg_store *s);       /* tasks without an owner that lives */
-void dgm_pg_lease_read_owned(pg_store *s); /* a page of the tasks that this server has */
-void dgm_pg_lease_end(pg_store *s);        /* this server ends */
-/* The right to do a job that one server does, on a connection; *ret_may false: another one does it. */
+void dgm_pg_lease_take_over(pg_store *s);  /* acquires tasks without a living owner */
+void dgm_pg_lease_read_owned(pg_store *s); /* reads a page of the tasks that this server owns */
+void dgm_pg_lease_end(pg_store *s);        /* ends the lease: this server is closed */
+/* Acquires a job that only one server may execute. *ret_may false: another server executes it. */
 dgm_code dgm_pg_lease_job(pg_store *s, PGconn *c, dgm_str name, bool *ret_may, dgm_err *err);
-/* Is a server at work on the database? */
+/* Fails if a server uses the database. */
 dgm_code dgm_pg_lease_check_unused(PGconn *c, const pg_target *t, dgm_err *err);
 
 /* ---- postgres_trim.c --------------------------------------------------------------------------------- */
 
-/* One step of a job, on a blocking connection; *ret_more: there are others. */
+/* Executes one step of a job, on a blocking connection; *ret_more: further steps are required. */
 dgm_code dgm_pg_trim_step(PGconn *c, dgm_job *job, bool *ret_more, dgm_err *err);

@@ -1,8 +1,8 @@
 /*
  * store/postgres/postgres_keeper.c - the keeper: a thread that may block.
  *
- * It has a connection of its own, the control connection. It makes the connections of the loops (names are resolved, TLS is
- * negotiated: that blocks), deletes what is old, and tries a write when something failed.
+ * It has a connection of its own, the control connection. It opens the connections of the loops (resolving names and
+ * negotiating TLS blocks), executes retention, and tries a write after a fault.
  */
 #include "postgres_int.h"
 
@@ -18,7 +18,7 @@
 #define RETRY_MS_MAX 2000
 #define CHECK_MS 5000 /* an idle control connection */
 
-int64_t dgm_pg_ask(PGconn *c, const char *sql, dgm_code *ret_code, dgm_err *err)
+int64_t dgm_pg_query_int(PGconn *c, const char *sql, dgm_code *ret_code, dgm_err *err)
 {
     pg_args none = {0};
     int64_t n = 0;
@@ -185,10 +185,10 @@ static void probe_database(pg_store *s)
     snprintf(sql, sizeof sql, "UPDATE dragoman.replicas SET probe=probe+1 WHERE id=%lld",
              (long long)s->base.replica);
     if (has_fault(s)) {
-        dgm_pg_ask(s->control, sql, &code, &why);
+        dgm_pg_query_int(s->control, sql, &code, &why);
         dgm_pg_store_fault(s, code ? &why : NULL);
     } else {
-        dgm_pg_ask(s->control, "SELECT 1", &code, &why);
+        dgm_pg_query_int(s->control, "SELECT 1", &code, &why);
     }
 }
 
@@ -248,7 +248,7 @@ void dgm_pg_keeper_wake(pg_store *s)
     (void)!write(s->wake[1], "", 1);
 }
 
-void dgm_pg_keeper_ask(pg_store *s, pg_pipe *p, pg_role role)
+void dgm_pg_keeper_connect(pg_store *s, pg_pipe *p, pg_role role)
 {
     pg_request *r = dgm_xcalloc(1, sizeof *r);
     r->loop = p->loop->loop;

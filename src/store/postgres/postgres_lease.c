@@ -1,14 +1,14 @@
 /*
- * store/postgres/postgres_lease.c - the row of this server, its life, and tasks of servers that died.
+ * store/postgres/postgres_lease.c - the row and the lease of this server, and tasks of dead servers.
  *
- * A server lives as long as its row says, by the clock of the database. Whoever finds that the time has passed declares it
- * dead, if it has extended its own life without a gap for as long as a lease: after a time without the database all rows are
- * old, and the first server that comes back must not declare the others dead, which are about to come back. The tasks of a
- * dead server are taken by those that live and have the agent, in pages, each task by one of them. A server that was declared
- * dead and goes on finds it when it extends its life: it is another one from then on. The row of a dead server stays for
- * KEEP_DEAD, and its tasks are searched for during that time: an append of it that was still on its way may make a task.
+ * The row of a server has the end of its lease, by the clock of the database. A server that finds an expired row declares its
+ * server dead, but only if it has extended its own row without a gap for the time of one lease: after an outage of the database
+ * all rows have expired, and the first server that connects again must not declare the others dead. Servers that have the
+ * agent acquire the tasks of a dead server in pages, each task by one server. A server that was declared dead and continues
+ * detects this when it extends its lease, and registers with a new id. The row of a dead server is stored for DEAD_ROW_TIME,
+ * and its tasks are searched for during that time: an append that it sent before may still create a task.
  *
- * An id is random. One from a sequence could be repeated: a standby that was promoted may not have got the last numbers.
+ * An id is random. One from a sequence could be repeated: a standby that was promoted may not have received the last numbers.
  */
 #include "base/ids.h"
 #include "postgres_int.h"
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KEEP_DEAD "interval '60 seconds'" /* longer than a statement may take */
+#define DEAD_ROW_TIME "interval '60 seconds'" /* longer than a statement may take */
 #define PAGE_TASKS 200
 #define SKIPPED_MS 20 /* at first; then twice as long, up to */
 #define MAX_SKIPPED_MS 1000
@@ -225,12 +225,12 @@ static void bury_processes(pg_store *s)
     dgm_pg_args_done(&a);
 }
 
-void dgm_pg_lease_bury(pg_store *s)
+void dgm_pg_lease_declare_dead(pg_store *s)
 {
     static const char sql[] = "UPDATE dragoman.replicas SET dead=true,until=now()"
                               " WHERE NOT dead AND until<now()";
     static const char forget[] =
-        "DELETE FROM dragoman.replicas r WHERE r.dead AND r.until<now()-" KEEP_DEAD
+        "DELETE FROM dragoman.replicas r WHERE r.dead AND r.until<now()-" DEAD_ROW_TIME
         " AND NOT EXISTS (SELECT 1 FROM dragoman.tasks t WHERE t.owner=r.id AND t.state<3)";
     static const pg_args none;
     const pg_share *h = &s->share;
@@ -318,7 +318,7 @@ static bool take_has_skipped(pg_store *s)
 }
 
 /* A page; then s->share.take is true if there may be more, or take_ms says when the rest can be tried. */
-void dgm_pg_lease_take(pg_store *s)
+void dgm_pg_lease_take_over(pg_store *s)
 {
     static const char sql[] =
         "WITH c AS MATERIALIZED (SELECT t.tenant,t.principal,t.id FROM dragoman.tasks t"
@@ -357,7 +357,7 @@ void dgm_pg_lease_take(pg_store *s)
     if (!h->take_ms)
         h->skipped_ms = 0;
     if (n)
-        dgm_pg_share_tell_all(s, "t");
+        dgm_pg_share_notify_all(s, "t");
     free(rows);
     PQclear(r);
     dgm_pg_args_done(&a);

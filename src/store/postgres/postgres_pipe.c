@@ -2,8 +2,8 @@
  * store/postgres/postgres_pipe.c - a connection of a loop: operations in a pipeline, their results.
  *
  * An operation is one statement or several, then a sync: one transaction, committed when the sync is answered. Nothing
- * here blocks: what the socket does not take waits for poll. A large operation is sent a statement at a time, when the one
- * before has left: libpq would copy all of it otherwise, and keep the memory.
+ * here blocks: bytes that the socket does not accept wait for poll. A large operation is sent one statement at a time, after
+ * the previous one was sent: libpq would otherwise copy all of it and not free the memory.
  */
 #include "postgres_int.h"
 
@@ -47,7 +47,7 @@ void dgm_pg_pipe_attach(pg_pipe *p, PGconn *conn)
     p->conn = conn;
     p->sending = false;
     p->events = 0;
-    p->heard_ms = uv_hrtime() / 1000000;
+    p->progress_ms = uv_hrtime() / 1000000;
     if (p->loop->blocking) {
         p->waits_ms = 0;
         return;
@@ -105,7 +105,7 @@ void dgm_pg_pipe_add(pg_pipe *p, pg_op *op, bool sending)
     op->next = NULL;
     *(p->first ? &p->last->next : &p->first) = op;
     if (!p->n)
-        p->heard_ms = uv_hrtime() / 1000000;
+        p->progress_ms = uv_hrtime() / 1000000;
     p->last = op;
     p->n++;
     p->sending = sending;
@@ -184,7 +184,7 @@ void dgm_pg_pipe_run(pg_pipe *p, bool can_read)
     if (!lost && can_read) {
         lost = !PQconsumeInput(p->conn);
         if (p->n)
-            p->heard_ms = uv_hrtime() / 1000000;
+            p->progress_ms = uv_hrtime() / 1000000;
     }
     while (!lost && p->conn && p->n && pipe_receive(p, &lost))
         continue;

@@ -1,7 +1,7 @@
 /*
- * store/postgres/postgres_read.c - every read, but of checkpoints.
+ * store/postgres/postgres_read.c - all reads except those of checkpoints.
  *
- * A page is bounded by the database: what is behind max_bytes is not sent.
+ * The database limits a page: it does not send rows after max_bytes.
  */
 #include "model/kinds.h"
 #include "postgres_int.h"

@@ -1,12 +1,12 @@
 /*
- * store/postgres/postgres_schema.c - the tables, and how those of earlier versions become them.
+ * store/postgres/postgres_schema.c - the tables, and their migrations.
  *
  * Every primary key begins with the key of a partition: tenant (then principal and task) or, for checkpoints, the thread.
- * So the tables can be distributed by it, but for the small ones of the servers themselves. There are no serial numbers as keys; `n` is an order only. Texts are bytea: they
- * compare by bytes, and may hold anything.
+ * So the tables can be distributed by it, except the small tables of the servers themselves. There are no serial numbers as
+ * keys; `n` is an order only. Texts are bytea: they compare by bytes, and may contain any byte.
  *
  * The old and the new program may serve together while it is replaced: a migration only adds tables, columns with
- * defaults, and indexes. What the old program does not know, it leaves alone.
+ * defaults, and indexes. The old program ignores them.
  */
 #include "postgres_int.h"
 

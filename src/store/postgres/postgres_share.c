@@ -1,12 +1,12 @@
 /*
- * store/postgres/postgres_share.c - a thread: the life of this server, and what it and the others send to each other.
+ * store/postgres/postgres_share.c - a thread that extends the lease of this server, and exchanges commands with other servers.
  *
  * It has a connection of its own, which waits for notifications: of a command or an answer ("c"), of tasks that have no owner
  * ("o") or a new one ("t"), and of tasks that have grown (postgres_follow.c). Without them (`wakeup: poll`) it reads
  * the tables every DGM_FOLLOW_POLL_MS.
  *
- * Its commits are not synced. What is lost when PostgreSQL crashes is a command, which times out then, or a change of an owner
- * that nothing durable depends on: the append of a new owner is behind it in the WAL.
+ * Its commits are not synced. A crash of PostgreSQL can lose a command, which then times out, or a change of an owner
+ * on which no durable data depends: the append of a new owner comes after it in the WAL.
  */
 #include "postgres_int.h"
 
@@ -60,7 +60,7 @@ PGresult *dgm_pg_share_exec(pg_store *s, const char *sql, const pg_args *a)
     return NULL;
 }
 
-void dgm_pg_share_tell_all(pg_store *s, const char *what)
+void dgm_pg_share_notify_all(pg_store *s, const char *what)
 {
     char sql[80];
     static const pg_args none;
@@ -98,7 +98,7 @@ static dgm_code share_connect(pg_store *s, PGconn **ret_conn, dgm_err *err)
 }
 
 /* Everything may have happened meanwhile. */
-static void share_look_at_all(pg_share *h)
+static void share_check_all(pg_share *h)
 {
     h->beat_ms = h->poll_ms = h->owned_ms = h->steady_ms = 0;
     h->look = h->take = true;
@@ -119,7 +119,7 @@ static bool share_reconnect(pg_store *s)
         return false;
     }
     s->share.conn = c;
-    share_look_at_all(&s->share);
+    share_check_all(&s->share);
     return true;
 }
 
@@ -354,7 +354,7 @@ static bool share_has_port(pg_share *h)
     return has_port;
 }
 
-static PGresult *share_take_page(pg_store *s, const char *sql)
+static PGresult *share_take_over_page(pg_store *s, const char *sql)
 {
     pg_args a;
     dgm_pg_args_init(&a);
@@ -379,10 +379,10 @@ static void take_commands(pg_store *s)
     pg_share *h = &s->share;
     if (!share_has_port(h))
         return;
-    PGresult *r = share_take_page(s, sql);
+    PGresult *r = share_take_over_page(s, sql);
     for (int i = 0; r && i < PQntuples(r); i++) {
         if (is_follow_command(r, i) && dgm_pg_int(r, i, 7))
-            dgm_pg_follow_heard(s, PQgetvalue(r, i, 6)); /* libpq ends it with a zero */
+            dgm_pg_follow_receive(s, PQgetvalue(r, i, 6)); /* libpq ends it with a zero */
     }
     pthread_mutex_lock(&h->lock);
     for (int i = 0; r && h->port && i < PQntuples(r); i++) {
@@ -441,7 +441,7 @@ static void take_answers(pg_store *s)
                                                   " FROM d";
     if (!has_waiting(&s->share))
         return;
-    PGresult *r = share_take_page(s, sql);
+    PGresult *r = share_take_over_page(s, sql);
     for (int i = 0; r && i < PQntuples(r); i++) {
         dgm_err err = {0};
         dgm_job *job = unlist_waiting(&s->share, dgm_pg_int(r, i, 0));
@@ -536,7 +536,7 @@ static void share_sweep(pg_store *s)
 
 /* ---- the thread ------------------------------------------------------------------------------------------- */
 
-static void share_hear(pg_store *s)
+static void share_receive(pg_store *s)
 {
     pg_share *h = &s->share;
     for (PGnotify *n; h->conn && (n = PQnotifies(h->conn)); PQfreemem(n)) {
@@ -544,7 +544,7 @@ static void share_hear(pg_store *s)
         case 'c': h->look = true; break;
         case 'o': h->take = true; break;
         case 't': h->poll_ms = 0; break;
-        default: dgm_pg_follow_heard(s, n->extra);
+        default: dgm_pg_follow_receive(s, n->extra);
         }
     }
 }
@@ -592,7 +592,7 @@ static void share_beat(pg_store *s)
         return;
     if (h->is_dead && h->conn)
         share_renew(s);
-    dgm_pg_lease_bury(s);
+    dgm_pg_lease_declare_dead(s);
     dgm_pg_follow_expire(s);
     share_forget_aside(h);
     h->take = true;
@@ -628,7 +628,7 @@ static void share_offer_orphans(pg_store *s)
     h->has_orphans = h->is_new = h->has_new_agents = false;
     pthread_mutex_unlock(&h->lock);
     if (has)
-        dgm_pg_share_tell_all(s, "o");
+        dgm_pg_share_notify_all(s, "o");
     if (!has_port) {
         h->take = false;
         h->take_ms = 0;
@@ -656,7 +656,7 @@ static void share_work(pg_store *s)
     dgm_pg_follow_send(s);
     share_offer_orphans(s);
     if (h->take || (h->take_ms && dgm_pg_lease_now() >= h->take_ms))
-        dgm_pg_lease_take(s);
+        dgm_pg_lease_take_over(s);
     share_end_search(h);
     if (dgm_pg_lease_now() >= h->poll_ms)
         share_poll(s);
@@ -668,7 +668,7 @@ static void share_work(pg_store *s)
     }
     if (share_has_port(h) && share_is_alive(s) && dgm_pg_lease_now() >= h->owned_ms)
         dgm_pg_lease_read_owned(s);
-    share_hear(s);
+    share_receive(s);
 }
 
 static void share_sleep(pg_store *s)
@@ -715,7 +715,7 @@ static void *share_main(void *arg)
         if (!h->is_paused) {
             if (!h->conn)
                 share_reconnect(s);
-            share_hear(s);
+            share_receive(s);
             end_sending(h);
             if (h->conn)
                 share_work(s);
@@ -844,7 +844,7 @@ void dgm_pg_share_stop(pg_store *s)
     }
     if (h->conn && !h->is_paused && !h->is_dead && s->base.replica) {
         dgm_pg_lease_end(s);
-        dgm_pg_share_tell_all(s, "o");
+        dgm_pg_share_notify_all(s, "o");
     }
     end_waiting(s, NULL, true);
     fail_queued(&h->sending);

@@ -1,6 +1,6 @@
 /*
- * store/postgres/postgres_trim.c - what goes when it is old: finished turns, whole tasks, notes and names of messages that
- * have expired, threads of graphs. In steps, each a transaction of some hundred rows: appends go on between them.
+ * store/postgres/postgres_trim.c - retention: deletes finished turns, whole tasks, expired notes and message ids, and threads of
+ * graphs. It works in steps, each a transaction of some hundred rows, so that appends are executed between them.
  */
 #include "model/kinds.h"
 #include "postgres_int.h"

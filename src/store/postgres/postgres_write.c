@@ -1,8 +1,8 @@
 /*
- * store/postgres/postgres_write.c - one batch of appends and notes is sent: one statement, one commit; its results are answers.
+ * store/postgres/postgres_write.c - sends a batch of appends and notes as one statement and one commit, and answers its jobs.
  *
- * Appends whose connection broke may be stored or not. They are sent again; when one does not fit, and the log ends where it
- * ends, with the same last record (`tail`), it was stored.
+ * If the connection is lost, appends may be stored or not. They are sent again. If an append then does not fit, and the log has
+ * the same end and the same last record (`tail`) as the append, it was stored.
  */
 #include "postgres_batch_int.h"
 
@@ -42,7 +42,7 @@ static bool may_be_new(pg_store *s, const dgm_job *change)
 void dgm_pg_write_next(pg_loop *l)
 {
     pg_batch *b = dgm_pg_batch_of(l);
-    dgm_job *chain = dgm_pg_batch_take(l, b);
+    dgm_job *chain = dgm_pg_batch_fill(l, b);
     assert(chain);
     b->op = (pg_op){.job = chain};
     b->began_ns = uv_hrtime();

@@ -519,7 +519,7 @@ static void heard_it(void *user)
     (void)user;
 }
 
-static void heard_grown(void *user, dgm_owner owner, dgm_str task_id)
+static void receive_grown(void *user, dgm_owner owner, dgm_str task_id)
 {
     (void)owner, (void)task_id;
     ((struct heard *)user)->grown++;
@@ -540,7 +540,7 @@ static struct env open_polling(const struct env *first, struct heard *heard, uin
                                    .on_owned = heard_rows,
                                    .on_searched = heard_it,
                                    .on_renewed = heard_it,
-                                   .on_grown = heard_grown,
+                                   .on_grown = receive_grown,
                                    .on_command = heard_command,
                                    .user = heard};
     env_loops(&e, 1);
