@@ -15,7 +15,7 @@
 /* "record_bytes": one event of a stream, also the largest stored record (design, section 7). */
 #define DGM_MAX_RECORD_BYTES ((size_t)8 << 20)
 
-/* "task_bytes": a whole Task, which collects what came in many events. */
+/* "task_bytes": a whole Task, which contains the data of many events. */
 #define DGM_MAX_TASK_BYTES DGM_MAX_OBJECT_BYTES
 
 /* "file_bytes": a file of an agent (turn.file, emit_file). Above 3 MiB the packages send it in several events, whose chunks are
@@ -134,9 +134,9 @@
 #define DGM_MAX_STORE_QUEUE 20000
 #define DGM_MAX_STORE_QUEUE_BYTES ((size_t)256 << 20)
 
-/* A store that several servers share. "replica_name_bytes": a name of a server, for people. "commands": from one server to
- * others, not answered yet; each is a request of a client. "command_bytes": one of them, a request with what belongs to it.
- * "followed": tasks of a server that others read; one more is read without being woken. */
+/* For a store that several servers share. "replica_name_bytes": the name of a server in the log. "commands": commands from one
+ * server to others without an answer; each is a request of a client. "command_bytes": one command: a request and its metadata.
+ * "followed": tasks of a server that other servers read; above the limit they are read without wake-ups. */
 #define DGM_MAX_REPLICA_NAME_BYTES 63
 #define DGM_MAX_COMMANDS 10000
 #define DGM_MAX_COMMAND_BYTES (DGM_MAX_OBJECT_BYTES + ((size_t)1 << 20))
@@ -259,8 +259,8 @@
 /* "note_bytes": what is stored for a caller besides tasks: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
 
-/* "journal_bytes": the results of steps and the answers of one turn of a worker's function (journal/put). Above the second limit
- * it travels in parts. */
+/* "journal_bytes": the results of steps and the answers of one turn of a worker's function (journal/put). A text above the second limit
+ * is sent in parts. */
 #define DGM_MAX_JOURNAL_BYTES ((size_t)64 << 20)
 #define DGM_JOURNAL_PART_BYTES ((size_t)1 << 20)
 
@@ -330,13 +330,13 @@
 /* "request_files": files that one request names by their id. Each is read with its task. */
 #define DGM_MAX_REQUEST_FILES 20
 
-/* The URL of a server that an operator looks at with the inspector. */
+/* The URL of another A2A server in a request of the inspector. */
 #define DGM_MAX_REMOTE_URL_BYTES 4096
 
-/* Live tasks that one list for operators has. */
+/* Live tasks in one list for operators. */
 #define DGM_MAX_LIVE_LISTED 1000
 
-/* Findings of lint that one answer of the inspector has; a page shows them beside events. */
+/* Findings of lint in one answer of the inspector; the page shows them at their events. */
 #define DGM_MAX_FINDINGS 1000
 
 /* MCP servers (src/mcp). "mcp_pages": of a list of tools; with "request_tools" and "mcp_list_bytes" the list ends even if

@@ -30,7 +30,7 @@ void dgm_agents_retire(dgm_agents *s);
 void dgm_agents_close_mcp(dgm_agents *s);
 void dgm_agents_free(dgm_agents *s); /* NULL is fine; no run is left. Closes all */
 
-/* `outbound.allow`: addresses that are not public and may be connected to all the same. In the arena. */
+/* `outbound.allow`: addresses that are not public, to which connections are allowed. In the arena. */
 dgm_address_ranges dgm_agents_allowed_addresses(dgm_arena *a, const dgm_config *c);
 
 /* The options that all agents of a server share: secret_env, outbound_allow, peers, and the names of the MCP servers. Copied into

@@ -177,7 +177,7 @@ typedef enum dgm_agui_questions {
     DGM_QUESTIONS_INTERRUPT
 } dgm_agui_questions;
 
-/* How servers on one store hear of each other. */
+/* How servers with one store are informed of changes. */
 typedef enum dgm_config_wakeup { DGM_WAKEUP_NOTIFY, DGM_WAKEUP_POLL } dgm_config_wakeup;
 
 typedef struct dgm_config_limits {
@@ -209,7 +209,7 @@ typedef struct dgm_config {
     dgm_str store;      /* "memory:", "sqlite:PATH", "postgres:CONNINFO"; NUL-terminated */
     int64_t loops;      /* 0: one per core */
     int64_t drain_s;
-    dgm_str replica_name; /* empty: of host and port */
+    dgm_str replica_name; /* empty: host name and port */
     int64_t replica_lease_s;
     dgm_config_wakeup replica_wakeup;
     int64_t retention_hours;

@@ -1,7 +1,7 @@
 /*
  * core/adopt.c - a message without a taskId, to an agent that has one thread per context: is a question open there?
  *
- * First: is its id that of a message of the agent? The thread would replace that one, so it is refused.
+ * A message with the id of a message of the agent is refused first, because the thread would replace the agent's message.
  *
  * A new task would start the thread again and discard the question. If exactly one task of the context waits for an answer, the
  * message is the answer. Otherwise it starts a new task, as for every agent.

@@ -166,7 +166,7 @@ static void live_handle_cancel(struct live *l, struct call *c)
 
 /* ---- the caller has disconnected --------------------------------------------------------------------------------- */
 
-/* So soon this server knows of another one that starts to follow the task, also if wake-ups are polled. */
+/* After this time another server that follows the task has informed this one, also if wake-ups are polled. */
 #define FOLLOWED_MS (4 * DGM_FOLLOW_POLL_MS)
 
 static void cancel_without_readers(struct wait *w, struct live *l)
@@ -197,7 +197,7 @@ static void live_handle_disconnect(struct live *l, struct call *c)
 dgm_code dgm_live_settle(struct live *l, dgm_err *err)
 {
     bool unfinished =
-        !l->run && l->state == LIVE_READY && !dgm_live_rests(l) && dgm_live_is_ours(l);
+        !l->run && l->state == LIVE_READY && !dgm_live_is_at_rest(l) && dgm_live_is_ours(l);
     bool is_resumed = unfinished && dgm_backend_resumes(l->agent->backend, l->agent->agent) &&
                       dgm_core_run_resume(l);
     return unfinished && !is_resumed

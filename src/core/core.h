@@ -188,7 +188,7 @@ void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
 void dgm_core_read_log(dgm_core *core, dgm_owner owner, dgm_str task_id, uint64_t cursor,
                        dgm_on_subscribed on_subscribed, void *arg);
 
-/* A turn of a task. Texts live until the callback returns. */
+/* A turn of a task. Texts are valid until the callback returns. */
 typedef struct dgm_task_turn {
     uint32_t turn;
     uint64_t first_seq, last_seq; /* last 0: it runs. last < first: its records were trimmed */
@@ -210,7 +210,7 @@ typedef void (*dgm_on_task_log)(dgm_code code, const dgm_task_log *task, const d
 void dgm_core_read_task(dgm_core *core, dgm_owner owner, dgm_str task_id,
                         dgm_on_task_log on_task_log, void *arg);
 
-/* Tasks in memory, of all owners, for operators: at most `max`. Texts live until the callback returns. */
+/* Tasks in memory, of all owners, for operators: at most `max`. Texts are valid until the callback returns. */
 typedef struct dgm_live_task {
     dgm_owner owner;
     dgm_str id, context_id, agent;
@@ -272,9 +272,9 @@ typedef struct dgm_core_stats {
     uint64_t sends, resends, runs, messages, tasks, records, warnings;
     uint64_t live;    /* tasks in memory */
     uint64_t running; /* executions of agents */
-    /* Of a store that several servers share: */
+    /* Only with a store that several servers share: */
     uint64_t taken_over; /* tasks of servers that are dead or have released them */
-    uint64_t lost;       /* leases that another server has acquired while this one had the task */
+    uint64_t lost;       /* tasks of this server that another server has acquired */
     uint64_t forwarded;  /* calls that were sent to the owner of a task */
     uint64_t followed;   /* tasks whose logs are read from the store for readers here */
     uint64_t lag;        /* records that the last read of each of these logs has found */

@@ -21,7 +21,7 @@
  *
  * and of a store that several servers share (store/share.h):
  *
- *   share.c       who may write a task: leases that are acquired, given back and lost; calls from the store
+ *   share.c       leases of tasks: acquire, release, loss; callbacks of the store
  *   follow.c      a task of another server in memory: its log grows by reading the store
  *   forward.c     calls to a task of another server as commands, and their answers
  */
@@ -160,7 +160,7 @@ struct call_send {
     struct inflight *waits_for; /* it is a copy of that message, which is not decided yet */
     struct live *queue;  /* it waits for this task's run to end, or is a copy of one that does */
     struct live *live;   /* while the store is asked about it */
-    uint32_t epoch;      /* of live->share, when it was asked */
+    uint32_t epoch;      /* of live->share, when the append was made */
     struct call *copies; /* of one that waits for a run to end */
     dgm_str content;     /* once it was needed: dgm_call_content */
     bool dedupes;        /* a message like it is searched for, and it is found by its id later */
@@ -311,7 +311,7 @@ static inline dgm_owner dgm_live_owner(const struct live *l)
     return (dgm_owner){{l->texts, l->tenant_n}, {l->texts + l->tenant_n, l->principal_n}};
 }
 
-static inline bool dgm_live_rests(const struct live *l)
+static inline bool dgm_live_is_at_rest(const struct live *l)
 {
     return dgm_state_is_terminal(l->task_state) || dgm_state_is_interrupted(l->task_state);
 }
@@ -328,7 +328,7 @@ struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t
 void dgm_live_open(struct live *l, dgm_str context_id, uint64_t first_seq);
 void dgm_live_reset_fold(struct live *l); /* a new one, empty */
 void dgm_live_free(struct live *l);
-/* The store has failed, or does not have it any more: every call is refused, and nothing is written. */
+/* The store has failed, or no longer has the task: every call is refused, and nothing is written. */
 void dgm_live_break(struct live *l, const dgm_err *err);
 /* Finds it or starts loading it; the call comes back through dgm_live_handle when it is there. */
 void dgm_live_load_and_handle(struct shard *s, struct call *c);
@@ -338,9 +338,9 @@ void dgm_live_handle_all(struct live *l, struct call **list);
 /* From the store into the fold. */
 dgm_code dgm_live_fold_record(struct live *l, const dgm_record *record, dgm_err *err);
 dgm_code dgm_live_fold_row(struct live *l, const dgm_task_row *row, dgm_err *err);
-/* The turns that are kept, as the store has them. */
+/* The stored turns. */
 void dgm_live_set_turns(struct live *l, const dgm_turn_row *turns, size_t n);
-/* Nothing runs: resumes it or ends it as failed, if it is unfinished. */
+/* For a task without a run: if it is unfinished, resumes it or ends it as failed. */
 dgm_code dgm_live_settle(struct live *l, dgm_err *err);
 
 /* Has the log what a reader from seq on needs? true: the store is asked for it, and the call comes back
@@ -387,82 +387,84 @@ void dgm_live_end_turn(struct live *l);     /* nothing runs: write the folded ta
 
 /* ---- several servers ------------------------------------------------------------------------------------------ */
 
-/* What is read from the store, of a task that this server does not own. */
+/* The current read of a task that this server does not own. */
 enum live_reading { READ_NOTHING, READ_ROW, READ_RECORDS, READ_TURNS };
 
-/* Of a task in a store that is shared. A task is ours (lease.holder), or its log grows by reading the store. */
+/* For a task in a shared store. Either this server owns the task (lease.holder), or it reads new records from the store. */
 struct live_share {
     struct live *live;
-    struct live_share *next, **prev; /* in followed of its loop; prev NULL: it is not */
-    dgm_lease lease;                 /* as far as it is known */
-    dgm_lease row_lease; /* of the row; it is `lease` when what belongs to the row was read */
-    uint64_t folded_to;  /* ours: not used, the fold has all records */
-    uint64_t row_last;   /* last_seq of the row that was read last */
+    struct live_share *next,
+        **prev;      /* in the list `followed` of its loop; prev NULL: not in the list */
+    dgm_lease lease; /* as last read */
+    dgm_lease
+        row_lease; /* of the row; becomes `lease` when the records and turns of the row were read */
+    uint64_t folded_to; /* ours: not used, the fold has all records */
+    uint64_t row_last;  /* last_seq of the row that was read last */
     dgm_task_state row_state;
-    struct call *waiting;       /* for the next read of the row; newest first, as the others */
-    struct call *served;        /* for the one that is being made */
+    struct call
+        *waiting; /* wait for the next read of the row; these three lists have the newest first */
+    struct call *served;        /* wait for the current read of the row */
     struct call *delayed;       /* are tried again when the timer fires */
-    uint64_t poll_at, poll_ms;  /* when the store is read next, and how long after that */
-    uint64_t lag;               /* records that its last read has found; 0 if it is in no list */
-    uint64_t release_at;        /* a release has failed: not before */
-    uint64_t follow_at, row_at; /* when to ask for wake-ups again; when to read the row again */
-    uint32_t epoch;             /* appends of an older one were refused with others */
+    uint64_t poll_at, poll_ms;  /* time of the next read of the store, and the interval after it */
+    uint64_t lag;               /* number of new records in the last read; 0 if it is in no list */
+    uint64_t release_at;        /* a release has failed: time of the next attempt */
+    uint64_t follow_at, row_at; /* next request for wake-ups; next read of the row */
+    uint32_t epoch; /* appends of an older epoch were refused together with an earlier one */
     enum live_reading reading : 8;
     bool wants_row, wants_lease, wants_records; /* to be read next */
-    bool is_row_read;                           /* what is being read began with the row */
+    bool is_row_read;                           /* the current read started with the row */
     bool was_woken;                             /* the store reported that the log has grown */
     bool is_releasing,
-        is_continuing; /* the store has not answered; a turn follows the one that is written */
+        is_continuing; /* the store has not answered the release; another turn follows the turn that is being written */
     bool fold_is_stale, turns_are_stale;
+    bool releases_first; /* a failed append may still be stored: the fence must change first */
     bool
-        releases_first; /* an append has failed, and may be stored later: the fence has to change */
-    bool
-        is_unsure; /* the lease was lost, or may be ours: the row has to be read. task_state may be wrong */
+        is_unsure; /* the lease was lost or acquired, which is not certain: read the row. task_state may be wrong */
 };
 
 void dgm_share_open(struct live *l);
 void dgm_share_done(struct live *l);
 void dgm_share_own_new(struct live *l);
-/* It is ours, but this server may have been declared dead since: the call is handled when the store was asked. */
+/* This server owns the task, but may have been declared dead since: the call is handled after a read of the store. */
 bool dgm_share_is_doubtful(const struct live *l);
 void dgm_share_verify(struct live *l, struct call *c);
 static inline bool dgm_live_is_ours(const struct live *l)
 {
     return !l->share || l->share->lease.holder == DGM_LEASE_OURS;
 }
-/* True: go on. False: the call comes back when the lease is ours, or another server answers it. */
+/* True: continue. False: the call is handled again when this server has the lease, or another server answers it. */
 bool dgm_share_may_write(struct live *l, struct call *c);
-/* To be given back with the append that is being made? Then it is not ours from here on. */
+/* True: the next append releases the lease. From then on this server does not own the task. */
 bool dgm_share_releases(struct live *l);
-void dgm_share_release(struct live *l); /* gives it back without an append */
-/* It has nothing to do. True: it is needed all the same, or the lease is being given back. */
+void dgm_share_release(struct live *l); /* releases the lease without an append */
+/* Called when the task is idle. True: it must stay in memory, or the lease is being released. */
 bool dgm_share_is_busy(struct live *l);
-/* An append was refused, or answered. True: that was all. */
+/* An append was refused, or answered. True: the answer was handled completely. */
 bool dgm_share_is_refused(struct live *l, uint32_t epoch, dgm_code code, const dgm_err *err);
-/* It was loaded, or a lease was acquired: goes on where its server stopped. */
+/* The task was loaded, or its lease was acquired: continues where the previous owner stopped. */
 void dgm_share_settle(struct live *l);
 dgm_fence
-dgm_share_fence(const struct live *l); /* for what its run writes; all zero: not checked */
+dgm_share_fence(const struct live *l); /* for the writes of its run; all zero: not checked */
 void dgm_share_start(dgm_core *core);
-void dgm_share_set_agents(dgm_core *core); /* they have changed, or the server drains */
+void dgm_share_set_agents(dgm_core *core); /* the agents have changed, or the server drains */
 void dgm_recovery_finish(struct recovery *r);
 
-/* The call is handled when the store was read. */
+/* The call is handled after the next read of the store. */
 void dgm_follow_then_handle(struct live *l, struct call *c);
-void dgm_follow_read(struct live *l); /* what is wanted, unless something is being read */
-/* Its readers get what is stored by others from now on. */
-void dgm_follow_attend(struct live *l);
+void dgm_follow_read(struct live *l); /* starts the next requested read, unless a read is active */
+/* From now on its readers get the records that other servers store. */
+void dgm_follow_start(struct live *l);
 void dgm_follow_delay(struct live *l, struct call *c); /* it is tried again soon */
-void dgm_follow_release(struct live_share *x);         /* out of the list */
-/* The fold gets what the log has, up to seq at most. */
+void dgm_follow_release(struct live_share *x);         /* removes it from the list */
+/* Folds the records of the log, up to seq at most. */
 dgm_code dgm_follow_fold(struct live *l, uint64_t seq, dgm_err *err);
 void dgm_follow_refuse_all(struct live *l, const dgm_err *err);
 
-/* To the server that owns the task. */
+/* Sends the call to the server that owns the task. */
 void dgm_forward(struct live *l, struct call *c);
-/* The other server has handled it, perhaps. True: the call is answered here and now. */
+/* The other server may have handled the call. True: it was answered by this function. */
 bool dgm_forward_finish(struct live *l, struct call *c);
-void dgm_forward_gone(struct shard *s, struct call *c); /* the task is not in memory */
+void dgm_forward_disconnected(struct shard *s, struct call *c); /* the task is not in memory */
 void dgm_forward_handle(dgm_core *core, const dgm_command *command);
 
 /* ---- runs and sending ---------------------------------------------------------------------------------------- */
@@ -532,7 +534,7 @@ void dgm_core_run_cancel(struct run *r);
 void dgm_core_run_make_task(struct run *r);
 /* All callers that waited for its first event have left. Fine when it is decided. */
 void dgm_core_run_abandon(struct run *r);
-/* Its task is not ours any more: it writes nothing from here on. suspends: another server goes on with it. */
+/* This server no longer owns the task of the run: it writes nothing from here on. suspends: another server continues the run. */
 void dgm_core_run_detach(struct run *r, bool suspends);
 void dgm_core_run_drop(struct run *r); /* the process ends: its agent will not hear of it */
 void dgm_core_run_abort(
@@ -615,7 +617,7 @@ struct call *dgm_resend_find(struct shard *s, uint64_t number, struct call **ret
 struct call *dgm_resend_first_of(const struct inflight *f); /* NULL: it is decided */
 /* Another server has stored the same message first: the call gets that turn. context: that it was looked for in. */
 void dgm_resend_find_first(struct call *c, dgm_str context_id);
-/* What it was to be answered with is void. */
+/* Clears the answer that was prepared. */
 void dgm_call_reset(struct call *c);
 /* Of the messages whose turns begin up to there: copies of what is published find it in the store. */
 void dgm_resend_drop(struct live *l, uint64_t up_to);

@@ -4,9 +4,9 @@
  *   the row ─► the records behind the log ─► the turns, if the task has become ours ─► the calls that waited
  *   the log has grown (the store reports it), or it is time to read ─► the records behind the log
  *
- * A task that is not ours may have changed since it was read: each call waits until the row was read after the call came.
- * Readers are attached to the log as to any other. While a log has readers, the task is in the list of its loop, whose timer
- * reads the store also if no wake-up comes.
+ * A task of another server may have changed since it was read: each call waits for a read of the row that starts after the call.
+ * Readers are attached to the log as to any other log. While a log has readers, the task is in the list of its loop, whose timer
+ * reads the store also without a wake-up.
  *
  * The fold follows the log only when a call needs the Task.
  */
@@ -447,7 +447,7 @@ static void follow_start_timer(struct shard *s, uint64_t at)
     dgm_timer_start(&s->share.timer, at > now ? at - now : 1);
 }
 
-void dgm_follow_attend(struct live *l)
+void dgm_follow_start(struct live *l)
 {
     struct live_share *x = l->share;
     struct share_loop *all = &l->shard->share;
@@ -476,7 +476,7 @@ void dgm_follow_delay(struct live *l, struct call *c)
 {
     c->next = l->share->delayed;
     l->share->delayed = c;
-    dgm_follow_attend(l);
+    dgm_follow_start(l);
 }
 
 void dgm_follow_release(struct live_share *x)

@@ -1,18 +1,17 @@
 /*
- * core/forward.c - calls to a task of another server: as commands, and their answers (dgm_store_command).
+ * core/forward.c - sends calls to a task of another server as commands, and handles their answers (dgm_store_command).
  *
  *   send    {"event":{"message":...},"metadata":{...},"agent":...,"protocol":...,...} ─► {"turn":2,"first_seq":9,"after":10}
  *   cancel  {} ─► {}
- *   gone    {"turn":1,"grace_ms":5000}, without an answer
+ *   disconnected  {"turn":1,"grace_ms":5000}, without an answer
  *
- * The answer names places in the log. What the caller gets is read from the store, as of a task that is followed. The owner
- * executes a command like a call of its own; if the task is not its own any more, it refuses it (DGM_UNAVAILABLE).
+ * The answer contains positions in the log. The records for the caller are read from the store, like those of a followed task.
+ * The owner executes a command like a call of its own; if it no longer owns the task, it refuses it (DGM_UNAVAILABLE).
  *
- * A command that is not answered may have been executed. It is sent again, to whoever owns the task then: a cancel may come
- * twice. A message that was accepted is in the log by then, behind what the log had before; it is found by its id. While it
- * waits for a run, and when it comes late, its owner finds it by its id. A message that is always new (`dedupe: false`) gets an
- * id of its own for that (forward_id), from its first command on: every server that it comes to then handles it as one with
- * dedupe, under this id.
+ * A command without an answer may have been executed. It is sent again to the owner at that time, so a cancel may be executed
+ * twice. A message that was accepted is in the log, after the earlier records; it is found by its id. While the message waits
+ * for a run, and when it arrives late, the owner finds it by its id. A message that is always new (`dedupe: false`) gets an id
+ * for this purpose with its first command (forward_id): every server then handles it as a message with dedupe and this id.
  */
 #include "base/ids.h"
 #include "core/core_int.h"
@@ -20,11 +19,11 @@
 
 #include <stdlib.h>
 
-/* So long a command is sent again after it was refused at once: a server that died is noticed, and another one takes its tasks. */
+/* A command that is refused at once is sent again for this time: in it a dead server is detected, and its tasks are acquired. */
 #define FORWARD_AGAIN_MS 30000
 /* How long a message may wait for the run of another server, before it is sent again. */
 #define SEND_MS 60000
-/* What an answer may take longer than the owner waits. */
+/* The time of an answer in addition to the wait of the owner. */
 #define ANSWER_MS 5000
 
 struct forward {
@@ -198,7 +197,7 @@ static void forward_disconnect(dgm_core *core, int64_t replica, struct call *c)
     char body[80];
     snprintf(body, sizeof body, "{\"turn\":%u,\"grace_ms\":%llu}", c->turn.number,
              (unsigned long long)c->grace_ms);
-    dgm_store_command(core->o.store, replica, c->owner, c->task_id, DGM_STR("gone"),
+    dgm_store_command(core->o.store, replica, c->owner, c->task_id, DGM_STR("disconnected"),
                       dgm_str_from(body), ANSWER_MS, NULL, NULL);
     dgm_call_answer(c);
 }
@@ -232,7 +231,8 @@ void dgm_forward(struct live *l, struct call *c)
         forward_send(l, c, "cancel", DGM_STR("{}"), DGM_CANCEL_WAIT_MS + ANSWER_MS);
 }
 
-static void on_row_of_gone(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
+static void on_row_of_disconnected(dgm_code code, const dgm_task_row *row, const dgm_err *err,
+                                   void *arg)
 {
     struct call *c = arg;
     (void)err;
@@ -243,9 +243,9 @@ static void on_row_of_gone(dgm_code code, const dgm_task_row *row, const dgm_err
         dgm_call_answer(c);
 }
 
-void dgm_forward_gone(struct shard *s, struct call *c)
+void dgm_forward_disconnected(struct shard *s, struct call *c)
 {
-    dgm_store_get_task(s->core->o.store, c->owner, c->task_id, on_row_of_gone, c);
+    dgm_store_get_task(s->core->o.store, c->owner, c->task_id, on_row_of_disconnected, c);
 }
 
 /* ---- the answer to the caller ---------------------------------------------------------------------------------------- */
@@ -425,7 +425,7 @@ static void command_cancel(struct commanded *x)
     dgm_call_post_to_task(c);
 }
 
-static void command_gone(struct commanded *x, const yyjson_val *v)
+static void command_disconnected(struct commanded *x, const yyjson_val *v)
 {
     struct call *c = command_call(x, CALL_GONE);
     c->turn.number = (uint32_t)body_number(v, "turn");
@@ -451,8 +451,8 @@ void dgm_forward_handle(dgm_core *core, const dgm_command *command)
         rc = command_send(x, v, &err);
     } else if (!rc && dgm_str_is(command->kind, "cancel")) {
         command_cancel(x);
-    } else if (!rc && dgm_str_is(command->kind, "gone")) {
-        command_gone(x, v);
+    } else if (!rc && dgm_str_is(command->kind, "disconnected")) {
+        command_disconnected(x, v);
     } else if (!rc) {
         rc = dgm_fail(&err, DGM_UNSUPPORTED_OPERATION, NULL,
                       "the server that runs the task has another version: try again later");

@@ -199,7 +199,7 @@ void dgm_live_free_if_idle(struct live *l)
     if (over || !dgm_log_is_shared(l->log))
         dgm_live_free(l);
     else if (l->share)
-        dgm_follow_attend(l);
+        dgm_follow_start(l);
 }
 
 /* ---- answers that wait ------------------------------------------------------------------------------------------- */

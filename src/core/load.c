@@ -300,7 +300,7 @@ void dgm_live_load_and_handle(struct shard *s, struct call *c)
     }
     if (!l && c->kind == CALL_GONE) {
         if (s->core->is_shared && !s->core->stopping)
-            dgm_forward_gone(s, c);
+            dgm_forward_disconnected(s, c);
         else /* nothing of it runs */
             dgm_call_answer(c);
         return;

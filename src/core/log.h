@@ -62,13 +62,13 @@ void dgm_log_publish(dgm_log *log, uint64_t seq); /* everything up to seq may be
 /* Those that came before the first one, published already; takes over a reference to each. The last of
  * them is first_seq - 1. */
 void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n);
-/* Takes back what was appended and is not published. */
+/* Removes the records that are not published. */
 void dgm_log_truncate(dgm_log *log);
 /* Publishes up to seq; readers are over when they have read that. `last`: nothing will follow what was appended.
  * `published`: the server ends, the task may go on at the next start. */
 void dgm_log_close(dgm_log *log, uint64_t seq);
-/* Readers are over when they have read what is published, but the task has not ended: it goes on elsewhere, or what happens to
- * it is unknown here. They must not report an end of it. */
+/* Ends the log for its readers after the published records, although the task has not ended: it continues on another server, or
+ * its state is unknown here. Readers must not report an end of the task. */
 void dgm_log_cut(dgm_log *log);
 
 /* ---- readers --------------------------------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
 /*
- * core/run_notes.c - texts that agents store for later runs (remember, recall), durability of what they emit (commit), and what the
- * task has (review).
+ * core/run_notes.c - texts that agents store for later runs (remember, recall), durability of their events (commit), and reading
+ * the events of the task (review).
  *
  * A text is a note of its owner. The name of the note has the agent and the task or the context, so that a contextId that
  * another caller or another agent uses is another note. A run need not have a task: its task id is drawn before it starts.
  *
- * A text is stored after the events that were emitted before it: events that the store has not got are in one commit with
+ * A text is stored after the events that were emitted before it: events that are not yet stored are in one commit with
  * the text, and the store makes the writes of a loop in order. A commit is an append that is synced. It is done when that append has answered, and all
  * texts that were put before it.
  *

@@ -1,13 +1,13 @@
 /*
- * core/share.c - who may write a task, in a store that several servers share (store/share.h).
+ * core/share.c - the leases of tasks, in a store that several servers share (store/share.h).
  *
- *   a new task: ours ── its turn ends: the append of the last record gives the lease back ──► no owner
- *   no owner ── a message or a cancel: dgm_store_acquire, and what others wrote is read ──► ours
- *            ── another server was faster ──► its: calls go there (forward.c)
- *   ours ── the store refuses an append, since another server owns the task ──► its: the log goes on as it was stored
+ *   a new task: ours ── its turn ends: the append of the last record releases the lease ──► no owner
+ *   no owner ── a message or a cancel: dgm_store_acquire, then the records of other servers are read ──► ours
+ *            ── another server was faster ──► its task: calls are sent to it (forward.c)
+ *   ours ── the store refuses an append, because another server owns the task ──► its task: the log continues as stored
  *
- * What must stay true: records that the store has refused were never visible, and nothing is written to a task that is not
- * ours. A lease that is ours always has a run, or a call that needs it; otherwise it is given back.
+ * Invariants: records that the store has refused were never visible. Nothing is written to a task that this server does not
+ * own. While this server has a lease, the task has a run or a call that needs it; otherwise the lease is released.
  */
 #include "core/core_int.h"
 
@@ -49,7 +49,8 @@ bool dgm_share_releases(struct live *l)
 {
     struct live_share *x = l->share;
     bool releases = x->lease.holder == DGM_LEASE_OURS && l->write.folded && !l->run &&
-                    dgm_live_rests(l) && !l->rare->queued && !l->n_lookups && !x->is_continuing;
+                    dgm_live_is_at_rest(l) && !l->rare->queued && !l->n_lookups &&
+                    !x->is_continuing;
     if (releases) {
         x->lease.holder = DGM_LEASE_NONE;
         x->lease.replica = 0;
@@ -69,7 +70,7 @@ static void on_released(dgm_code code, const dgm_err *err, void *arg)
     l->held++;
     if (code == DGM_UNAVAILABLE && !dgm_store_is_lost(err) && !s->is_draining) {
         x->poll_at = x->release_at = uv_now(&s->loop->uv) + RELEASE_AGAIN_MS;
-        dgm_follow_attend(l);
+        dgm_follow_start(l);
         if (!x->releases_first)
             dgm_follow_read(l); /* calls came meanwhile: it is ours */
     } else {
@@ -101,7 +102,7 @@ bool dgm_share_is_busy(struct live *l)
     if (x->reading || x->is_releasing || x->waiting || x->served || x->delayed)
         return true;
     if (x->is_unsure && l->state == LIVE_READY && !l->shard->core->draining) {
-        dgm_follow_attend(
+        dgm_follow_start(
             l); /* until the row was read: perhaps it is a task that works and has no run */
         return true;
     }

@@ -78,7 +78,7 @@ static void attend_twice(void *arg)
         usleep(3000);
         uv_update_time(&s->loop->uv);
         dgm_follow_release(l->share);
-        dgm_follow_attend(l);
+        dgm_follow_start(l);
         x->due[i] = due_of(&s->share.timer);
     }
     sem_post(&x->done);
@@ -361,7 +361,7 @@ static void acquire_in_vain(size_t i, const char *task)
     clear(s);
 }
 
-static void a_lease_is_given_back_when_the_store_is_back(void **state)
+static void a_lease_is_released_when_the_store_works_again(void **state)
 {
     (void)state;
     start_gated_replicas(2);
@@ -380,7 +380,7 @@ static void a_lease_is_given_back_when_the_store_is_back(void **state)
     stop_replicas();
 }
 
-static void a_lease_that_is_gone_is_not_given_back(void **state)
+static void a_lost_lease_is_not_released(void **state)
 {
     (void)state;
     start_gated_replicas(2);
@@ -484,8 +484,8 @@ DGM_TEST_MAIN(dgm_test(a_delayed_call_finds_the_task_here),
               dgm_test(a_copy_gets_the_task_up_to_its_cursor),
               dgm_test(older_records_do_not_come_after_a_loss),
               dgm_test(a_task_ends_elsewhere_while_it_is_loaded),
-              dgm_test(a_lease_is_given_back_when_the_store_is_back),
-              dgm_test(a_lease_that_is_gone_is_not_given_back),
+              dgm_test(a_lease_is_released_when_the_store_works_again),
+              dgm_test(a_lost_lease_is_not_released),
               dgm_test(a_run_goes_on_when_the_store_is_back),
               dgm_test(a_cancel_after_an_end_that_is_refused),
               dgm_test(a_cancel_before_an_end_that_is_refused))

@@ -171,8 +171,8 @@ void dgm_http_write(dgm_http_exchange *x, dgm_str bytes);
 void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn release, void *arg);
 /* The exchange and its arena go at the end of the turn, or when the kernel has what was borrowed. */
 void dgm_http_end(dgm_http_exchange *x);
-/* Of a stream: what was written is sent, and the connection is closed without an end of the body, so that the client knows that
- * there is more. */
+/* Ends a stream: sends the written bytes, and closes the connection without the end of the body, so that the client detects that
+ * the stream is incomplete. */
 void dgm_http_cut(dgm_http_exchange *x);
 
 /* Bytes that the kernel has not taken yet. A writer that has more to say than fits below the mark waits for
