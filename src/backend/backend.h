@@ -45,8 +45,8 @@ typedef struct dgm_run_input {
     /* Of a resumed run: the messages that it had accepted while it worked (dgm_backend.message), oldest first. `task`
      * has them in its history, too. The agent compares messageIds with what it has stored: the others are new to it. */
     dgm_messages accepted;
-    /* Of a store that several servers share: a number that grows when another server goes on with the task. Tools and
-     * programs get it with the ids of calls: one with a smaller number comes from a server that has lost the task. 0: the
+    /* Only with a store that several servers share: a number that grows when another server continues the task. Tools and
+     * programs get it with the ids of calls: a call with a smaller number comes from a server that has lost the task. 0: the
      * store is not shared. */
     uint64_t fence;
 } dgm_run_input;
@@ -125,7 +125,7 @@ typedef struct dgm_run_ops {
     /* For an agent whose program was lost in the middle of a run: returns the number of the last record of the task's log (0: it
      * has no log). ret_task: the task with everything that was emitted, or NULL; valid until the next event. on_event is called
      * from inside for each record behind `after`, in order, with the records of the server and of callers; it may be NULL. The log
-     * starts, at the latest, with the run. The member may be NULL: then nothing is known. */
+     * starts, at the latest, with the run. The member may be NULL: then the agent type cannot read the log. */
     uint64_t (*review)(dgm_run *run, uint64_t after, const dgm_task **ret_task,
                        void (*on_event)(void *arg, const dgm_event *event), void *arg);
     /* Calls done() later, on the loop, when everything that was emitted and remembered before this call is on the disk:
@@ -290,8 +290,9 @@ typedef struct dgm_backend {
     void (*retire)(void *agent, bool wait);
     /* Of types with can_resume whose settings decide: false for an agent that cannot. May be NULL. */
     bool (*resumes)(void *agent);
-    /* What the agent's program says about itself: members of an A2A 1.0 card, JSON object text in the arena; absent: nothing
-     * is known. They come behind those of the configuration and before `card`, and may change. From any thread. May be NULL. */
+    /* The description that the agent's program sends: members of an A2A 1.0 card, JSON object text in the arena; absent: no
+     * description. Members of the configuration have priority over them, and they have priority over `card`. They may change.
+     * From any thread. May be NULL. */
     dgm_str (*describe)(void *agent, dgm_arena *a);
     void (*start)(void *agent, dgm_run *run); /* on run->loop; must not block */
     /* On run->loop; may be NULL: then it is ended for it. Not after the run has ended. */

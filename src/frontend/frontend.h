@@ -101,7 +101,7 @@ struct dgm_front_request {
     dgm_owner owner;  /* the caller */
     dgm_strs may_set; /* prefixes of the server's metadata that the caller's token may set */
     bool any_tenant;  /* the caller may name any tenant (no tokens); else only its own */
-    /* What the caller may do beside its own calls; set for frontends with needs_role. */
+    /* Further permissions of the caller; set for frontends with needs_role. */
     bool is_operator;
     bool may_inspect;     /* records of its own tasks; an operator those of every owner */
     bool may_call_remote; /* let the server call other A2A servers for it */

@@ -18,7 +18,7 @@ void dgm_inspect_respond(dgm_http_exchange *x, const dgm_buf *json)
     dgm_http_respond(x, 200, DGM_STR("application/json"), &header, 1, dgm_buf_str(json));
 }
 
-void dgm_inspect_begin(dgm_http_exchange *x, dgm_str content_type)
+void dgm_inspect_start_lines(dgm_http_exchange *x, dgm_str content_type)
 {
     static const dgm_http_header headers[] = {{{"Cache-Control", 13}, {"no-store", 8}},
                                               {{"X-Accel-Buffering", 17}, {"no", 2}}};

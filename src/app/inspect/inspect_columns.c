@@ -234,7 +234,7 @@ static void column_convert(struct inspect *t, struct column *k)
     static const dgm_http_watcher watcher = {
         .on_room = column_deliver, .on_gone = column_on_gone, .on_drain = column_on_drain};
     k->last_seq = t->turn->last_seq;
-    dgm_inspect_begin(k->x, DGM_STR(DGM_INSPECT_LINES));
+    dgm_inspect_start_lines(k->x, DGM_STR(DGM_INSPECT_LINES));
     k->reader = dgm_log_observer_open(t->log, t->turn->first_seq - 1, column_deliver, k);
     dgm_inspect_close(t);
     dgm_http_watch(k->x, &watcher, k);

@@ -5,7 +5,7 @@
  *   inspect_records.c  the records of a task as they are stored
  *   inspect_columns.c  a turn in one format: replayed by its frontend, or converted
  *   inspect_lint.c     findings of lint
- *   inspect_losses.c   what a conversion loses, per record
+ *   inspect_losses.c   losses of a conversion, per record
  *   inspect_walk.c     reads many records in steps; the Task after a record; findings
  *   inspect_live.c     the tasks in memory, for operators
  *   inspect_remote.c   another A2A server, called for an operator
@@ -28,15 +28,16 @@ struct inspect {
     dgm_front_request q; /* its owner is that of the task */
     dgm_arena *arena;
     dgm_str task_id, agent_id, context_id;
-    const dgm_turn_agent *agent; /* NULL: it is not configured any more */
+    const dgm_turn_agent *agent; /* NULL: no longer configured */
     dgm_task_state state;
     dgm_log *log;
     uint64_t after;       /* the records behind it are there */
     dgm_record *snapshot; /* the Task up to there; NULL: `after` is 0 */
     dgm_task_turn *turns;
     size_t n_turns;
-    const dgm_task_turn *turn; /* that ?turn= names, else the last; NULL: the task has none */
-    bool names_turn;           /* ?turn= was sent */
+    const dgm_task_turn
+        *turn;       /* the turn of ?turn=, else the last one; NULL: the task has no turn */
+    bool names_turn; /* ?turn= was sent */
     void (*on_open)(struct inspect *t);
 };
 
@@ -49,7 +50,7 @@ void dgm_inspect_close(struct inspect *t);
 void dgm_inspect_refuse(const dgm_front_request *q, dgm_code code, const char *why);
 void dgm_inspect_respond(dgm_http_exchange *x, const dgm_buf *json);
 /* Starts a stream of lines. */
-void dgm_inspect_begin(dgm_http_exchange *x, dgm_str content_type);
+void dgm_inspect_start_lines(dgm_http_exchange *x, dgm_str content_type);
 /* Digits of a query parameter or header; else `def`. */
 uint64_t dgm_inspect_number(dgm_str s, uint64_t def);
 /* ?follow=0: the stream ends with the records that exist. */
@@ -70,7 +71,7 @@ bool dgm_inspect_is_replayed(const struct inspect *t, const dgm_task_turn *turn,
 
 /* ---- inspect_losses.c -------------------------------------------------------------------------------------------- */
 
-/* Which rows of the table of losses applied since the last call. */
+/* The rows of the table of losses that applied since the last call. */
 struct inspect_losses {
     size_t *counts; /* of the converter's rows */
     size_t n;
@@ -78,8 +79,8 @@ struct inspect_losses {
 void dgm_inspect_losses_done(struct inspect_losses *l);
 /* [{"what","why"},...] */
 void dgm_inspect_put_losses(struct inspect_losses *l, const dgm_converter *c, dgm_buf *out);
-/* {"seq":7,"frames":"...","losses":[...]} and a line end. seq 0: the end of the stream. c NULL: no losses. error: why the
- * conversion ended here; NULL: it did not. */
+/* {"seq":7,"frames":"...","losses":[...]} and a line end. seq 0: the end of the stream. c NULL: no losses. error: the reason if
+ * the conversion failed here; else NULL. */
 void dgm_inspect_put_line(uint64_t seq, dgm_str frames, struct inspect_losses *l,
                           const dgm_converter *c, const char *error, dgm_buf *out);
 

@@ -1,4 +1,4 @@
-/* app/inspect/inspect_losses.c - what a conversion loses, per record; the lines of columns. */
+/* app/inspect/inspect_losses.c - losses of a conversion, per record; the lines of columns. */
 #include "app/inspect/inspect_int.h"
 #include "json/json.h"
 

@@ -96,7 +96,8 @@ static void records_on_found(dgm_code code, dgm_log *log, uint64_t after, dgm_re
         dgm_inspect_refuse(k->q, code, err->msg);
         return;
     }
-    dgm_inspect_begin(k->x, k->is_sse ? DGM_STR("text/event-stream") : DGM_STR(DGM_INSPECT_LINES));
+    dgm_inspect_start_lines(k->x,
+                            k->is_sse ? DGM_STR("text/event-stream") : DGM_STR(DGM_INSPECT_LINES));
     if (snapshot) { /* the first records were trimmed: the Task that they came to */
         dgm_buf_init(&first, SIZE_MAX);
         records_put(k, snapshot, dgm_http_arena(k->x), &first);

@@ -1,5 +1,5 @@
 /*
- * app/inspect/inspect_remote.c - another A2A server, looked at through this one: POST /debug/remote/card, .../send.
+ * app/inspect/inspect_remote.c - sends requests of operators to another A2A server: POST /debug/remote/card, .../send.
  *
  * Only for operators, and only if `inspect_remote` allows it. The address is checked when it is connected to (net/address.h),
  * as for the tools of agents. Status, media type and bytes of the answer pass unchanged; no other header does.
@@ -50,7 +50,7 @@ static void view_on_drain(void *arg)
 static const dgm_http_watcher view_watcher = {
     .on_room = view_on_room, .on_gone = view_on_gone, .on_drain = view_on_drain};
 
-/* The header tells an answer of the other server from one of ours. A browser must not show it as a page of this server. */
+/* The header distinguishes an answer of the other server from one of this server. A browser must not show it as a page of this server. */
 static void view_on_head(void *user, const dgm_fetch_head *head)
 {
     const dgm_http_header headers[] = {

@@ -6,8 +6,8 @@
  *                                  ├─► lint                             /debug/streams/findings
  *                                  └─► A2A 1.0 ─► the fold              /debug/streams/fold
  *
- * Nothing is stored. Lines of GET /debug/tasks/{id}/records are read as what they hold. Work is done in steps, between which
- * the loop goes on.
+ * Nothing is stored. From lines of GET /debug/tasks/{id}/records the records are read. Work is done in steps, so that it
+ * does not block the loop.
  */
 #include "app/inspect/inspect_int.h"
 #include "base/limits.h"
@@ -497,8 +497,8 @@ void dgm_inspect_stream(const dgm_front_request *q)
     dgm_frames_feed(&p->frames, p->body.p, p->body.n);
     p->has_begun = p->mode == INSPECT_RECORDS || p->mode == INSPECT_COLUMN;
     if (p->has_begun)
-        dgm_inspect_begin(x, p->mode == INSPECT_RECORDS ? DGM_STR("application/json")
-                                                        : DGM_STR(DGM_INSPECT_LINES));
+        dgm_inspect_start_lines(x, p->mode == INSPECT_RECORDS ? DGM_STR("application/json")
+                                                              : DGM_STR(DGM_INSPECT_LINES));
     dgm_http_watch(x, &watcher, p);
     playing_step(p);
 }

@@ -42,7 +42,7 @@ static dgm_code make_cards(dgm_site *s, dgm_site_agent *f, dgm_core *core, const
     const dgm_config *c = s->config;
     const dgm_config_agent *a = f->config;
     dgm_a2a_card_options o = {
-        .said = {a->card},
+        .members = {a->card},
         .describe = describe_agent,
         .describe_user = core,
         .agent = a->id,
@@ -64,8 +64,8 @@ static dgm_code make_cards(dgm_site *s, dgm_site_agent *f, dgm_core *core, const
     if (rc || !o.extended)
         return rc;
     dgm_a2a_card_options more = o;
-    more.said[0] = a->card_more;
-    more.said[1] = a->card;
+    more.members[0] = a->card_more;
+    more.members[1] = a->card;
     return dgm_a2a_card_new(&more, &f->extended, err);
 }
 

@@ -6,9 +6,9 @@
  *
  * The note that is stored for the task has one line of JSON, {"attempt":2,"message":"<messageId>","journal":true,"records":7}, and
  * then the journal of the worker. The attempts count across restarts of the server, so that a message that ends the process every
- * time does not do it for ever. A run whose first attempt succeeds stores nothing. `records` is the number of the last record
- * that the journal knows of: a run that is started again is informed how many events came behind it, so that it does not
- * send them a second time.
+ * time is not repeated without limit. A run whose first attempt succeeds stores nothing. `records` is the number of the last record
+ * before the journal was stored: a run that is started again gets the number of events after it, so that it does not send
+ * them a second time.
  */
 #include "backend/exec/exec_int.h"
 #include "base/limits.h"
@@ -357,7 +357,7 @@ static void count_event(void *arg, const dgm_event *e)
     }
 }
 
-/* What a lost process has sent: the Task, and the number of events behind the journal. */
+/* The output of a lost process: the Task, and the number of events after the journal. */
 static const dgm_task *job_review(const struct exec_job *j, dgm_buf *out)
 {
     const dgm_task *task = NULL;

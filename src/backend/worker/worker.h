@@ -19,7 +19,7 @@
 
 typedef struct dgm_worker_pool dgm_worker_pool;
 
-/* A fence with its texts; in one block. NULL: of one that checks nothing. */
+/* Copies a fence with its texts into one block. NULL: the fence checks nothing. */
 dgm_fence *dgm_worker_fence_copy(const dgm_fence *fence);
 
 /* That of a run: no task_id if the store is not shared. */
@@ -119,7 +119,7 @@ void dgm_worker_pool_reload(dgm_worker_pool *p);
 /* Members of a card that the last handshake has for this agent (else for the first one): JSON text in the arena; absent before the
  * first handshake. From any thread. For dgm_inner.describe. */
 dgm_str dgm_worker_pool_describe(dgm_worker_pool *p, dgm_str agent, dgm_arena *a);
-/* The agent of this id in the result of a handshake, else the first one. NULL: it has none. */
+/* The agent with this id in the result of a handshake, else the first one. NULL: the result has no agent. */
 const dgm_json *dgm_worker_find_agent(const dgm_json *info, dgm_str id);
 
 /* ---- a run -------------------------------------------------------------------------------------------------------------- */
@@ -177,7 +177,7 @@ typedef struct dgm_worker_run_handler {
     /* True: events wait (run->ops->is_full). NULL: never. */
     bool (*is_full)(void *user);
     void *user;
-    /* What its graph stores is stored only while this server owns the task. Copied; task_id empty: always. */
+    /* Writes of its graph are stored only while this server owns the task. Copied; task_id empty: always stored. */
     dgm_fence fence;
 } dgm_worker_run_handler;
 

@@ -1,8 +1,8 @@
 /*
- * backend/worker/worker_card.c - what a worker says about itself in the handshake, as members of an A2A 1.0 card.
+ * backend/worker/worker_card.c - the description that a worker sends in the handshake, as members of an A2A 1.0 card.
  *
- * The members of the last process that was ready stay: a card does not change because a process ends. The worker is not
- * trusted: a member of a wrong type is left out, and a skill gets the members that A2A requires.
+ * The members of the last process that was ready are used until the next handshake: a card does not change when a process ends.
+ * The worker is not trusted: members of a wrong type are ignored, and a skill gets the members that A2A requires.
  */
 #include "backend/worker/worker_int.h"
 

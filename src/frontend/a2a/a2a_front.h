@@ -44,14 +44,14 @@ typedef struct dgm_a2a_options {
     dgm_strs output_modes; /* what comes out; some of it has to be accepted; none: anything may */
     dgm_strs tenants;      /* that there are; none: any */
     dgm_a2a_card *card;    /* the public one */
-    dgm_a2a_card *extended_card; /* for callers who are known; NULL if not offered */
+    dgm_a2a_card *extended_card; /* for authenticated callers; NULL if not offered */
 } dgm_a2a_options;
 
 /* What the options point to is borrowed. */
 dgm_a2a_front *dgm_a2a_front_new(dgm_core *core, const dgm_a2a_options *o);
 void dgm_a2a_front_free(dgm_a2a_front *f); /* NULL is fine */
 
-/* How the frames of a replay look. */
+/* The form of the frames of a replay. */
 typedef struct dgm_a2a_binding {
     bool is_03;
     const dgm_json *id; /* of the JSON-RPC request; NULL: REST */

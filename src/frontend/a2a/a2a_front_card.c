@@ -36,7 +36,7 @@ static void a2a_front_card_put_member(dgm_buf *b, const dgm_a2a_card_options *o,
                                       const dgm_json *described, const char *name,
                                       const char *otherwise)
 {
-    const dgm_json *sources[] = {o->said[0], o->said[1], described, o->type};
+    const dgm_json *sources[] = {o->members[0], o->members[1], described, o->type};
     const yyjson_val *v = NULL;
     for (size_t i = 0; !v && i < sizeof sources / sizeof *sources; i++)
         v = dgm_json_get(sources[i], dgm_str_from(name));
@@ -50,8 +50,8 @@ static void a2a_front_card_put_member(dgm_buf *b, const dgm_a2a_card_options *o,
 }
 
 /* The codec reads it, so what the config has wrong is found with its pointer. */
-static dgm_code read_said(const dgm_a2a_card_options *o, const dgm_json *described, dgm_arena *a,
-                          dgm_agent_card *ret_card, dgm_err *err)
+static dgm_code read_card_members(const dgm_a2a_card_options *o, const dgm_json *described,
+                                  dgm_arena *a, dgm_agent_card *ret_card, dgm_err *err)
 {
     static const struct {
         const char *name, *otherwise;
@@ -163,7 +163,7 @@ dgm_code dgm_a2a_card_new(const dgm_a2a_card_options *o, dgm_a2a_card **ret_card
     c->o.public_url = dgm_arena_dup(c->arena, o->public_url);
     c->o.agent = dgm_arena_dup(c->arena, o->agent);
     pthread_mutex_init(&c->lock, NULL);
-    rc = read_said(o, NULL, c->arena, &c->card, err);
+    rc = read_card_members(o, NULL, c->arena, &c->card, err);
     if (rc) {
         dgm_a2a_card_free(c);
         return rc;
@@ -201,7 +201,7 @@ static struct card_version *version_add(dgm_a2a_card *c, dgm_str described)
     if (c->n_versions >= MAX_VERSIONS ||
         dgm_json_read(a, dgm_arena_dup(a, described), DGM_MAX_OBJECT_BYTES, "object_bytes",
                       &members, NULL) ||
-        read_said(&c->o, members, a, &made, NULL)) {
+        read_card_members(&c->o, members, a, &made, NULL)) {
         dgm_arena_free(a);
         return NULL;
     }

@@ -4,8 +4,7 @@
  *   A2A-Version: 1.0, or an unknown one     the card of 1.0 and nothing else
  *   none, or 0.3                            a hybrid: with the members of 0.3 as well
  *
- * It is made once, and again when the agent's program describes itself in another way; only where the server is reached may follow
- * the request.
+ * It is made once, and again when the agent's program sends another description. Only the addresses may depend on the request.
  */
 #pragma once
 
@@ -16,17 +15,18 @@
 typedef struct dgm_a2a_card dgm_a2a_card;
 
 typedef struct dgm_a2a_card_options {
-    /* Objects with members of a 1.0 card, checked; each member is the first one's that has it. NULL: none. They live as long as
-     * the card. */
-    const dgm_json *said[2];
-    /* Members that may change, JSON text in the arena; absent: none. They come behind `said`. From any thread. NULL: none. */
+    /* Objects with members of a 1.0 card, checked; the first object that has a member is used. NULL: no object. They must be
+     * valid as long as the card. */
+    const dgm_json *members[2];
+    /* Returns members that may change, JSON text in the arena; absent: no members. `members` have priority. From any thread. May
+     * be NULL. */
     dgm_str (*describe)(void *user, dgm_str agent, dgm_arena *a);
     void *describe_user;
     dgm_str agent;        /* its id */
     const dgm_json *type; /* the last ones, of the agent's type */
     dgm_str path;         /* of the agent below the server's address: "", "/agents/x" */
     dgm_str public_url;   /* the server's address; empty: as the request has it */
-    bool v10, v03;        /* what is spoken */
+    bool v10, v03;        /* the supported versions */
     bool headerless_10;   /* callers who name no version get the card of 1.0 alone */
     bool streaming;
     bool no_requirements; /* securityRequirements that follow from tokens are left out */

@@ -174,10 +174,10 @@ typedef enum dgm_turn_output_as {
 
 /* Gets the frames of a stream record by record, and writes something else in their place: for the inspector. */
 typedef struct dgm_turn_tap {
-    /* frames: what the record became, maybe nothing. record NULL: the end, which follows the last record; not if the
-     * stream ends because `follows` is false. */
+    /* frames: the frames of the record, may be empty. record NULL: the end of the stream, after the last record; not called
+     * for it if the stream ends because `follows` is false. */
     void (*on_frames)(void *arg, const dgm_record *record, dgm_str frames, dgm_buf *out);
-    /* Once, when no more frames come: the stream has ended, or its client has disconnected. */
+    /* Called once at the end: the stream has ended, or its client has disconnected. */
     void (*on_close)(void *arg);
     void *arg;            /* lives as long as the exchange */
     dgm_str content_type; /* of the response; static */
