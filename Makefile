@@ -35,7 +35,7 @@ test: setup-test build/build.ninja build-test/build.ninja build-clang/build.ninj
 	@tests/tsan/run --build
 	@tests/run
 
-test-postgres: setup-test build-test/build.ninja ## all tests that have a store, on a PostgreSQL that they start
+test-postgres: setup-test build-test/build.ninja ## all tests with a store, on a PostgreSQL that the tests start
 	$(call ninja,build-test)
 	@tests/run --postgres
 
@@ -58,7 +58,7 @@ bench-server: setup-bench build-bench/build.ninja ## the server against its peer
 	$(call ninja,build-bench)
 	@scripts/bench-server
 
-bench-graphs: setup-bench build-bench/build.ninja ## only the rows of LangGraph graphs and workers; docs/performance.md is left alone
+bench-graphs: setup-bench build-bench/build.ninja ## only the rows of LangGraph graphs and workers; docs/performance.md is not changed
 	$(call ninja,build-bench)
 	@scripts/bench-server --only graph:
 	@scripts/bench-server --only worker:

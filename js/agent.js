@@ -13,8 +13,8 @@ export const MARK = Symbol.for('dragoman.agent');
 
 /**
  * Makes a function an agent. The function gets a Turn. It writes its answer, or yields texts, or returns a text.
- * options: {id, name, description, skills, version, inputModes, outputModes}. All but `id` are for the agent card, behind what
- * the server's configuration says.
+ * options: {id, name, description, skills, version, inputModes, outputModes}. All but `id` are for the agent card; the server's
+ * configuration has priority.
  */
 export function agent(options, fn) {
     if (typeof options === 'function') [options, fn] = [{}, options];

@@ -1,12 +1,12 @@
-// Graphs of LangGraph's Functional API (entrypoint()): what differs from a StateGraph. The rules are those of
+// Graphs of LangGraph's Functional API (entrypoint()): the differences from a StateGraph. The rules are those of
 // python/dragoman/_functional.py:
 //
-// They have no state with keys: the input is the argument of the function, the output what it returns, and `getPreviousState()` is
-// what the author saves. So the input is an object with `messages` (only the new message: the thread has no history) and `a2a_inbox`, and
-// the answer is found in what the function returns:
+// They have no state with keys: the input is the argument of the function, the output is its return value, and `getPreviousState()` is
+// the value that the author saves. So the input is an object with `messages` (only the new message: the thread has no history) and `a2a_inbox`, and
+// the answer is found in the return value:
 //
 //     { a2a_outbox: ... }                the outbox
-//     { messages: [...] }                its last AI message; so are a list of messages, one message, and a text
+//     { messages: [...] }                its last AI message; the same for a returned list of messages, message or text
 //     anything else                      the text that was streamed
 //
 // The id of the message that started a run is in the metadata of its checkpoints, so that a run that was lost can be found.
@@ -50,7 +50,7 @@ export function messageIdOf(input) {
  */
 export const nextOf = (state) => (state.next?.length ? [...state.next] : (state.tasks ?? []).map((t) => t.name));
 
-/** What a function has returned, behind the message that it answers. */
+/** The messages that a function has returned, after the message that it answers. */
 export function stateOf(state, interrupts, hasValues) {
     const id = state.metadata?.[MESSAGE_ID], next = nextOf(state);
     const { messages, outbox } = next.length ? { messages: [], outbox: null } : valuesOf(state.values);

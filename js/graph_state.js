@@ -54,7 +54,7 @@ export async function readState(compiled, graph, thread, hasValues) {
  * the new list: it has the same id, so what the thread waits for stays.
  */
 export async function updateMessages(compiled, graph, thread, list, checkSkipText) {
-    if (graph.entry) return; // what a function saves is its own
+    if (graph.entry) return; // a function saves its own value
     const channel = compiled.channels.messages, saver = compiled.checkpointer;
     if (!channel) throw new RpcError(INVALID_PARAMS, 'state/update: the state of this graph has no messages');
     const tuple = await saver.getTuple(configOf(thread));

@@ -9,7 +9,7 @@
 // runs again, answers are returned in order. Within a segment the n-th step of a name gets the n-th result of that name, so
 // steps may run at the same time. All output of a segment that has an answer was sent before: it is not sent again. `events`
 // counts the progress, tool calls and the like of the open segment that were sent before the journal was stored; the server
-// knows how many came behind it.
+// counts the events after it.
 import { encode } from './rpc.js';
 import { findMessage } from './view.js';
 

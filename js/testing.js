@@ -70,7 +70,7 @@ export class Conversation {
         };
         try {
             this.#turn = new Turn(params, {
-                emit: (event) => { // what is not JSON fails here as well
+                emit: (event) => { // values that are not JSON fail here as well
                     result.add(JSON.parse(encode(event)));
                     this.#emitted += isCounted(event);
                 },

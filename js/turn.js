@@ -340,7 +340,7 @@ export class Turn {
     }
 
     /**
-     * An artifact of emit(). What a lost run has sent of it is not sent again; where this run makes something else, the artifact
+     * An artifact of emit(). Parts that a lost run has sent are not sent again; if this run makes other parts, the artifact
      * starts again.
      */
     #emittedArtifact(event) {

@@ -88,7 +88,7 @@ def storable_checkpoint(checkpoint: Any) -> Any:
 # ---- sync from async ----------------------------------------------------------------------------------
 
 def _with_signature(method: Any) -> Any:
-    """LangGraph looks at the parameters of this method with every run and subgraph: inspect need not find them again each time."""
+    """LangGraph inspects the parameters of this method in every run and subgraph: the stored signature saves this time."""
     method.__signature__ = inspect.signature(method)
     return method
 

@@ -1,11 +1,11 @@
-"""Graphs of LangGraph's Functional API (`@entrypoint`): what differs from a StateGraph.
+"""Graphs of LangGraph's Functional API (`@entrypoint`): the differences from a StateGraph.
 
-They have no state with keys: the input is the argument of the function, the output what it returns, and `previous` is what
+They have no state with keys: the input is the argument of the function, the output is its return value, and `previous` is the value that
 the author saves. So the input is a dict with `messages` (only the new message: the thread has no history) and `a2a_inbox`, and the answer is
-found in what the function returns:
+found in the return value:
 
     {"a2a_outbox": ...}                the outbox
-    {"messages": [...]}                its last AI message; so are a list of messages, one message, and a text
+    {"messages": [...]}                its last AI message; the same for a returned list of messages, message or text
     anything else                      the text that was streamed
 
 The id of the message that started a run is in the metadata of its checkpoints, so that a run that was lost can be found.
@@ -29,7 +29,7 @@ def entry_of(compiled: Any) -> str:
 
 
 def values_of(returned: Any) -> Dict[str, Any]:
-    """What a function returns, with the keys of a state."""
+    """The return value of a function, with the keys of a state."""
     if isinstance(returned, str):
         return {"messages": _messages([returned])} if returned else {}
     if hasattr(returned, "content") and hasattr(returned, "type"):

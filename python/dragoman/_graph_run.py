@@ -42,7 +42,7 @@ class Events:
             await self._hold(kind, data, ns)
 
     def send_text(self, message: Any, about: Mapping[str, Any], ns: Sequence[str]) -> bool:
-        """A chunk of nothing but text, which most events are: what all chunks of its model call have in common is encoded once.
+        """Sends a chunk that has only text, like most events: the JSON that all chunks of a model call share is encoded once.
         False: the socket is full."""
         if self._held or self.run.connection.is_full():
             return False

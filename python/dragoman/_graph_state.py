@@ -56,7 +56,7 @@ async def read_state(graph: Any, thread: str, has_values: bool) -> Dict[str, Any
 
 
 def _functional_state(snapshot: Any, has_values: bool) -> Dict[str, Any]:
-    """What a function with @entrypoint has returned, behind the message that it answers."""
+    """The messages that a function with @entrypoint has returned, after the message that it answers."""
     key = (snapshot.metadata or {}).get(MESSAGE_ID)
     state: Dict[str, Any] = {"exists": snapshot.created_at is not None, "next": next_of(snapshot), "interrupts": interrupts_of(snapshot),
                              "messageIds": [key] if key else []}

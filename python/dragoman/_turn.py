@@ -496,7 +496,7 @@ class Turn:
         return Sent(self)
 
     def _emitted_artifact(self, update: Dict[str, Any]) -> Sent:
-        """An artifact of emit(). What a lost run has sent of it is not sent again; where this run makes something else, the artifact
+        """An artifact of emit(). Parts that a lost run has sent are not sent again; if this run makes other parts, the artifact
         starts again."""
         artifact = update["artifactUpdate"].get("artifact") or {}
         key = str(artifact.get("artifactId"))

@@ -48,7 +48,7 @@ def agent(function: Optional[F] = None, *, id: Optional[str] = None, name: Optio
     generators, which run in a thread). It writes its answer, or yields texts, or returns a text.
 
     `name`, `description` (default: the docstring), `skills`, `version` and the media types `input_modes` and `output_modes` are for the
-    agent card, behind what the server's configuration says; `id` is the name to choose an agent by if a file has
+    agent card; the server's configuration has priority. `id` is the name that selects an agent if a file has
     several, by default the name of the function.
     """
 

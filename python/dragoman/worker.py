@@ -265,12 +265,12 @@ class LoadError(Exception):
 
 
 _COLLECTOR = gc.get_threshold()
-_MIN_COLLECTED = 10000  # new objects before Python looks for cycles among them; 700 or 2000 by itself
+_MIN_COLLECTED = 10000  # new objects before Python searches them for cycles; its default is 700 or 2000
 
 
 def settle_collector() -> None:
-    """What is loaded stays until the process ends: Python need not look through it again and again for garbage, which was a sixth
-    of the CPU time of a short run of a graph. Code that sets the collector itself is left alone."""
+    """Freezes the loaded objects, which exist until the process ends: searching them repeatedly for garbage was a sixth of the
+    CPU time of a short run of a graph. If the code of the agent configures the collector, nothing is changed."""
     if not gc.isenabled() or gc.get_threshold() != _COLLECTOR or not hasattr(gc, "freeze"):
         return
     gc.collect()
