@@ -397,7 +397,7 @@ static void test_commands_without_an_answer_end(void **state)
     server_handle(&s[0]);
     server_handle(&s[1]);
     struct command_call unknown = command(&s[1], id_of(&s[0]) + 1000, "CANCEL", 60000);
-    check_code(unknown.call.code, DGM_UNAVAILABLE, &unknown.call.err, "does not run any more");
+    check_code(unknown.call.code, DGM_UNAVAILABLE, &unknown.call.err, "owns this task has ended");
     s[0].is_silent = true;
     struct command_call late = command(&s[1], id_of(&s[0]), "CANCEL", 300);
     check_code(late.call.code, DGM_UNAVAILABLE, &late.call.err, "did not answer within 300 ms");
@@ -431,7 +431,7 @@ static void test_commands_of_a_dead_server_end(void **state)
     wait_seen(&s[0], &s[0].n_commands, 1);
     declare_dead(&s[0].env);
     pthread_join(thread, NULL);
-    check_code(w.result.call.code, DGM_UNAVAILABLE, &w.result.call.err, "does not run any more");
+    check_code(w.result.call.code, DGM_UNAVAILABLE, &w.result.call.err, "owns this task has ended");
     revive(&s[0].env);
     servers_close(s, 2);
 }

@@ -440,7 +440,7 @@ static void test_a_store_that_is_not_shared(void **state)
     follow(&s, "t1", 5);
     assert_false(dgm_store_is_followed(s.env.store, alice, DGM_STR("t1")));
     struct command_call c = command(&s, 5, "CANCEL", 60000);
-    check_code(c.call.code, DGM_UNAVAILABLE, &c.call.err, "does not run any more");
+    check_code(c.call.code, DGM_UNAVAILABLE, &c.call.err, "owns this task has ended");
     assert_int_equal(s.n_orphans + s.n_grown + s.n_commands, 0);
     dgm_store_share(s.env.store, NULL, NULL);
     teardown(&s.env);
