@@ -324,7 +324,7 @@ test("files: a message waits for those that are being read; as much as is allowe
   await until(async () => (await error.innerText()) === "broken was not attached: the browser cannot read it.", "the error");
 }));
 
-test("files are shown inline if they are images, audio or PDF; everything else is a download", on_page(async ({ server }) => {
+test("files are shown inline if they are images or audio, a PDF after a click; everything else is a download", on_page(async ({ server }) => {
   const wav = Buffer.concat([Buffer.from("RIFF"), Buffer.from([44, 0, 0, 0]), Buffer.from("WAVEfmt "), Buffer.from([16, 0, 0, 0, 1, 0, 1, 0, 64, 31, 0, 0, 64, 31, 0, 0, 1, 0, 8, 0]), Buffer.from("data"), Buffer.from([8, 0, 0, 0]), Buffer.alloc(8, 128)]);
   const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==", "base64");
   await open(server);
@@ -336,6 +336,8 @@ test("files are shown inline if they are images, audio or PDF; everything else i
   await page.locator("#composer .chip", { hasText: "false.pdf" }).waitFor();
   await ask("files");
   const shown = async () => {
+    same(await last(".file-part iframe").count(), 0, "documents before the click");
+    await last(".file-part", { hasText: "page.pdf" }).getByRole("button", { name: "Show the PDF" }).click();
     const kinds = await last(".file-part").evaluateAll((list) => list.map((e) => `${e.querySelector("a[download]").download} ${e.querySelector("img, audio, video, iframe")?.localName ?? "none"}`));
     same_json(kinds, ["dot.png img", "tone.wav audio", "page.pdf iframe", "page.html none", "false.pdf none"], "previews");
     await until(() => last(".file-part audio").evaluate((a) => a.duration > 0), "the sound is read");

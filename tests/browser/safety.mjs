@@ -143,6 +143,11 @@ hostile("HTML, scripts and links of an agent are text, wherever it writes them",
   const links = await page.evaluate(() => [...document.querySelectorAll("main .md a")].map((a) => [a.protocol, a.rel, a.target]));
   check(links.length >= 2, links);
   for (const [protocol, rel, target] of links) same(`${protocol} ${rel} ${target}`, "https: noopener noreferrer _blank", "a link");
+  // the damaged PDF: the viewer of the browser would take the focus, and Enter would reload the page
+  await page.locator(".file-part", { hasText: "a.pdf" }).scrollIntoViewIfNeeded();
+  await page.focus("#composer-text");
+  await pause(2000);
+  same(await page.evaluate(() => document.activeElement.id), "composer-text", "the element with the focus");
   await is_usable(page);
   await page.reload();
   await has_answer(page);

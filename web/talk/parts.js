@@ -44,9 +44,15 @@ function preview_of(type, url, name, bytes) {
   if (IMAGE.test(type)) return el("img", { src: url, alt: name, class: "picture", loading: "lazy" });
   if (AUDIO.test(type)) return el("audio", { src: url, controls: true, preload: "metadata", "aria-label": name });
   if (VIDEO.test(type)) return el("video", { src: url, controls: true, preload: "metadata", "aria-label": name });
-  if (type === "application/pdf" && new TextDecoder().decode(bytes.subarray(0, 5)) === "%PDF-")
-    return el("iframe", { src: url, class: "pdf", title: name, loading: "lazy" });
+  if (type === "application/pdf" && new TextDecoder().decode(bytes.subarray(0, 5)) === "%PDF-") return pdf_preview(url, name);
   return null;
+}
+
+// Only when the user asks for it: the browser's viewer takes the keyboard focus, and for a damaged file it shows a dialog in which
+// Enter reloads the page.
+function pdf_preview(url, name) {
+  const button = el("button", { type: "button", class: "show-pdf", onclick: () => button.replaceWith(el("iframe", { src: url, class: "pdf", title: name })) }, icon("file"), "Show the PDF");
+  return button;
 }
 
 // ---- files of the user ---------------------------------------------------------------------------------------------
