@@ -5,6 +5,7 @@ import { createServer, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { check, contains, end, HERE, PATIENCE, pause, ROOT, run_tests, same, same_json, start, until } from "./lib/harness.mjs";
+import { json_error } from "../../web/lib/json_error.js";
 import { patched } from "../../web/lib/patch.js";
 
 const tests = [];
@@ -349,6 +350,197 @@ test("files are shown inline if they are images or audio, a PDF after a click; e
   await settled();
   await shown();
 }));
+
+// ---- the tools of the page ---------------------------------------------------------------------------------------------
+
+const TOOLS = [
+  { name: "get_weather", description: "The weather <b>at</b> a place", parameters: { type: "object", properties: { location: { type: "string" } }, required: ["location"] },
+    returns: { type: "object", properties: { sky: { enum: ["sunny", "rain"] }, celsius: { type: "number", title: "Degrees" }, windy: { type: "boolean" } }, required: ["sky", "celsius"] } },
+  { name: "get_time", description: "The time", parameters: { type: "object", properties: { zone: { type: "string" } } }, returns: { type: "string" } },
+  { name: "look_up" },
+];
+const SENT = [{ ...TOOLS[0], returns: undefined }, { ...TOOLS[1], returns: undefined }, { name: "look_up", description: "", parameters: { type: "object", properties: {} } }];
+const offered = () => page.getAttribute("#tools", "aria-label");
+async function offer(text) {
+  await page.click("#tools");
+  await page.fill("#tools-text", typeof text === "string" ? text : JSON.stringify(text, null, 2));
+  await page.click("#tools-save");
+}
+// The inputs of the runs that the page sends.
+function watch_runs() {
+  const inputs = [];
+  page.on("request", (r) => { if (r.method() === "POST" && r.url().endsWith("/ag-ui") && !r.headers()["last-event-id"]) inputs.push(r.postDataJSON()); });
+  return inputs;
+}
+const form_in = (card) => card.locator("form.tool-result:visible");
+
+for (const [where, context] of [["", {}], [", phone, dark", { ...PHONE, colorScheme: "dark" }]]) {
+  test(`a tool of the page: it is offered with every message, and its call has a form of its schema, after a reload, too${where}`, on_page(async ({ server }) => {
+    const inputs = watch_runs();
+    await open(server, "model");
+    same(await offered(), "Tools of this page: none offered", "the button");
+    await ask("echo hello");
+    same(inputs.at(-1).tools, undefined, "tools of a page without tools");
+    await offer(TOOLS);
+    await page.locator(".tools-dialog").waitFor({ state: "detached" });
+    same(await offered(), "Tools of this page: 3 offered", "the button");
+    same(await page.locator(".tools-count:visible").innerText(), "3", "the count");
+    const pending = async () => {
+      const card = last(".tool-card.is-pending");
+      await form_in(card).waitFor();
+      contains(await card.innerText(), "Oakland");
+      same(await card.locator(".tool-description").innerText(), "The weather <b>at</b> a place", "the description");
+      same_json(await card.locator("form label").allInnerTexts(), ["sky (required)", "Degrees (required)", "windy"], "fields");
+      return card;
+    };
+    await ask('call get_weather {"location": "Oakland"}');
+    same_json(inputs.at(-1).tools, SENT, "tools of the run");
+    await pending();
+    await page.reload();
+    await until(async () => (await turns().count()) === 2, "both turns after a reload");
+    await settled();
+    same(await offered(), "Tools of this page: 3 offered", "the button after a reload");
+    const card = await pending();
+    await card.locator("select").selectOption({ label: "rain" });
+    await card.getByRole("button", { name: "Send the result" }).press("Enter");
+    same(await card.locator("[role=alert]").innerText(), "Degrees is missing", "the error");
+    await card.getByLabel("Degrees").fill("12.5");
+    await card.getByLabel("windy").check();
+    same(await is_sideways(), false, "it scrolls sideways");
+    await card.getByRole("button", { name: "Send the result" }).press("Enter");
+    await until(async () => (await turns().count()) === 3, "the result is sent");
+    await settled();
+    same_json(JSON.parse(inputs.at(-1).messages[0].content), { sky: "rain", celsius: 12.5, windy: true }, "the result");
+    same_json(inputs.at(-1).tools, SENT, "tools of the run with the result");
+    contains(await answer(), "The result of get_weather is");
+    contains(await answer(), "12.5");
+    await ask("call look_up");
+    contains(await last(".tool-card.is-pending").innerText(), "text or JSON");
+    await form_in(last(".tool-card")).locator("textarea").fill("found it");
+    await form_in(last(".tool-card")).locator("button.primary").click();
+    await until(async () => (await turns().count()) === 5, "the result is sent");
+    contains(await answer(), "The result of look_up is: found it");
+  }), { context });
+
+  test(`parallel calls of tools of the page: each has a form of its own, and the results are sent together${where}`, on_page(async ({ server }) => {
+    const inputs = watch_runs();
+    await open(server, "model");
+    await offer(TOOLS);
+    await ask('call get_weather {"location": "Oakland"} call get_time {"zone": "UTC"}');
+    const cards = last(".tool-card.is-pending");
+    await until(async () => (await form_in(cards).count()) === 2, "two forms");
+    await form_in(cards.nth(1)).getByLabel("Result", { exact: true }).fill("12:00");
+    await form_in(cards.nth(1)).locator("button.primary").click();
+    same(await cards.nth(1).locator(".status-chip").innerText(), "waits for the others", "status of the first result");
+    await page.reload();
+    await until(async () => (await form_in(cards).count()) === 2, "two forms after a reload");
+    await settled();
+    await form_in(cards.nth(1)).getByLabel("Result", { exact: true }).fill("12:01");
+    await form_in(cards.nth(1)).locator("button.primary").click();
+    await form_in(cards.nth(0)).getByLabel("Degrees").fill("20");
+    await form_in(cards.nth(0)).locator("button.primary").click();
+    await until(async () => (await turns().count()) === 2, "the results are sent");
+    await settled();
+    same_json(inputs.at(-1).messages.map((m) => m.content), ['{"sky":"sunny","celsius":20,"windy":false}', "12:01"], "results, in the order of the calls");
+    contains(await answer(), "12:01");
+    contains(await turns().first().locator(".tool-card").first().innerText(), "sunny");
+    same(await page.locator("form.tool-result:visible").count(), 0, "forms at the end");
+  }), { context });
+}
+
+test("the tools of the page are checked: each error says what is wrong, and nothing is stored", on_page(async ({ server }) => {
+  await open(server, "model");
+  await page.focus("#tools");
+  await page.keyboard.press("Enter");
+  same(await page.evaluate(() => document.activeElement.id), "tools-text", "focus in the dialog");
+  const error = page.locator("#tools-error");
+  const refused = async (tools, want) => {
+    await page.fill("#tools-text", typeof tools === "string" ? tools : JSON.stringify(tools));
+    await page.click("#tools-save");
+    same(await error.innerText(), want, "the error");
+    same(await page.getAttribute("#tools-text", "aria-invalid"), "true", "aria-invalid");
+  };
+  const deep = (n) => Array.from({ length: n }).reduce((s) => ({ items: s }), {});
+  await refused('[\n  {"name": "a",}\n]', "Invalid JSON at line 2, column 16: expected a name in double quotes, got }.");
+  await refused('[{"name": "a"', "Invalid JSON at line 1, column 14: expected a comma or }, got the end of the text.");
+  await refused(`[\u202e]`, "Invalid JSON at line 1, column 2: expected a value or ], got \u27e8U+202E\u27e9.");
+  await refused({ name: "a" }, "Expected an array of tools, got an object.");
+  await refused([{ name: "a" }, "b"], "Tool 2: expected an object, got a string.");
+  await refused([{ description: "a" }], "Tool 1: the name is missing.");
+  await refused([{ name: "<b>x</b>" }], 'Tool 1: invalid name "<b>x</b>". Allowed are 1 to 64 letters (A-Z, a-z), digits, _ and -.');
+  await refused([{ name: "x".repeat(65) }], `Tool 1: invalid name "${"x".repeat(65)}". Allowed are 1 to 64 letters (A-Z, a-z), digits, _ and -.`);
+  await refused([{ name: "a" }, { name: "b" }, { name: "a" }], 'Tool 3: duplicate name "a": tool 1 has it, too.');
+  await refused([{ name: "a", result: {} }], 'Tool 1: unknown member "result". Allowed members: name, description, parameters, returns.');
+  await refused([{ name: "a", description: 1 }], "Tool 1: expected a text as description, got a number.");
+  await refused([{ name: "a", parameters: [] }], "Tool 1: expected a JSON Schema (an object) as parameters, got an array.");
+  await refused([{ name: "a", returns: deep(64) }], "Tool 1: returns is nested deeper than 64 levels.");
+  await refused(`[{"name": "a", "returns": {"x": ${"[".repeat(20000)}${"]".repeat(20000)}}}]`, "Tool 1: returns is nested deeper than 64 levels.");
+  await refused(Array.from({ length: 33 }, (_, i) => ({ name: `t${i}` })), "There are 33 tools. At most 32 are allowed.");
+  await refused([{ name: "a", description: "é".repeat(33000) }], "The tools have 65 KiB. At most 64 KiB are allowed.");
+  same(await page.evaluate(() => Object.keys(localStorage).filter((k) => k.startsWith("dragoman:tools")).length), 0, "what is stored");
+  await page.click("#tools-example"); // it corrects nothing that the user has written
+  contains(await error.innerText(), "At most 64 KiB");
+  await page.fill("#tools-text", JSON.stringify([{ name: "mine", returns: deep(63) }, ...Array.from({ length: 30 }, (_, i) => ({ name: `t${i}` }))]));
+  await page.click("#tools-example");
+  await page.click("#tools-example"); // once
+  same(await error.isVisible(), false, "an error for tools that are allowed");
+  await page.click("#tools-save");
+  await page.locator(".tools-dialog").waitFor({ state: "detached" });
+  same(await offered(), "Tools of this page: 32 offered", "the button");
+  same(await page.evaluate(() => document.activeElement.id), "tools", "focus after the dialog");
+}));
+
+test("tools belong to one agent, are shown in other tabs, and are removed with their text", on_page(async ({ server, context }) => {
+  await open(server, "model");
+  const tab = await context.newPage();
+  await open(server, "model", tab);
+  await page.click("#tools");
+  await page.click("#tools-example");
+  contains(await page.inputValue("#tools-text"), '"get_weather"');
+  await page.click("#tools-save");
+  same(await offered(), "Tools of this page: 1 offered", "the button");
+  await tab.locator('#tools[aria-label="Tools of this page: 1 offered"]').waitFor();
+  await page.click('#agents a[data-agent="demo"]');
+  await page.locator(".welcome h2", { hasText: "Demo" }).waitFor();
+  same(await offered(), "Tools of this page: none offered", "the button at another agent");
+  await page.click('#agents a[data-agent="model"]');
+  await page.locator(".welcome h2", { hasText: "Model" }).waitFor();
+  same(await offered(), "Tools of this page: 1 offered", "the button at the first agent");
+  await page.click("#tools");
+  await page.fill("#tools-text", "[]");
+  await page.keyboard.press("Escape");
+  same(await offered(), "Tools of this page: 1 offered", "the button after Escape");
+  await offer("");
+  same(await offered(), "Tools of this page: none offered", "the button without tools");
+  await tab.locator('#tools[aria-label="Tools of this page: none offered"]').waitFor();
+  await tab.close();
+}));
+
+test("without storage in the browser tools are offered until the page is closed", on_page(async ({ server }) => {
+  await page.addInitScript(() => { Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); }; });
+  const inputs = watch_runs();
+  await open(server, "model");
+  await offer(TOOLS.slice(0, 1));
+  same(await offered(), "Tools of this page: 1 offered", "the button");
+  await ask("call get_weather");
+  same(inputs.at(-1).tools.length, 1, "tools of the run");
+  await last('.tool-card.is-pending select').waitFor();
+}));
+
+test("a run that is tried again has the tools that are offered then", on_page(async ({ server }) => {
+  await open(server, "model");
+  await offer(TOOLS);
+  const inputs = watch_runs();
+  let is_refused = true;
+  await page.route("**/ag-ui", (route) => (is_refused ? route.fulfill({ status: 400, contentType: "application/json", body: '{"error": {"message": "not now"}}' }) : route.continue()));
+  await say("echo hello");
+  await last(".retry").waitFor();
+  await offer("");
+  is_refused = false;
+  await last(".retry").click();
+  await until(async () => (await answer()) === "hello", "the answer");
+  same_json(inputs.map((i) => i.tools?.length ?? 0), [3, 0], "tools of the runs");
+}), { allowed: /status of 400/ });
 
 // ---- document 004 ----------------------------------------------------------------------------------------------------
 
@@ -1029,6 +1221,27 @@ test("every operation of a JSON Patch changes the state", async () => {
     apply({ op: "add", path: "/__proto__/polluted", value: 1 }), {}.polluted ?? "clean", before,
   ], [[0, 1, 2], [1, 2, 3], [1, 9], [2], [1, 2, 1], { a: [2], "x/y~": { b: 1 }, c: 1 }, { b: 2 },
     { a: [1, 2], "x/y~": { b: 1 } }, 5, null, null, "clean", { a: [1, 2], "x/y~": { b: 1 } }], "results");
+});
+
+test("the position of an error in JSON is found, for every text that JSON.parse refuses", async () => {
+  const good = ['{"a": [1, -2.5e+3, true, false, null, "x\\u00e9\\n\\""], "b": {}, "c": []}', " 1\n", '""', "[[[]]]", "[".repeat(30000) + "]".repeat(30000)];
+  for (const text of good) same(json_error(text), null, text.slice(0, 50));
+  const bad = [["", 0], ["  ", 2], ["[1, 2", 5], ["[1,]", 3], ["[1 2]", 3], ["{a: 1}", 1], ["{'a': 1}", 1], ['{"a" 1}', 5], ['{"a": }', 6], ['{"a": 1,}', 8], ["[01]", 2], ["[1.]", 2], ["tru", 0], ["[1}", 2], ["1 1", 2],
+    ['["a\nb"]', 1], ['["\\x"]', 1], ['"', 0], ["[+1]", 1], ["\ufeff1", 0], ["[NaN]", 1], ["}", 0], [",", 0], ["\u00a01", 0]];
+  for (const [text, offset] of bad) {
+    let is_json = true;
+    try { JSON.parse(text); } catch { is_json = false; }
+    same(is_json, false, `JSON.parse accepts ${text}`);
+    same(json_error(text)?.offset, offset, `the position in ${JSON.stringify(text)}`);
+  }
+  // a valid text with one character changed, added or removed
+  const valid = good[0];
+  for (let i = 0; i < valid.length; i++) for (const c of ["", "x", '"', ",", "}", "]", "[", "{", ":", "0", "\\", "\n"]) for (const n of [0, 1]) {
+    const text = valid.slice(0, i) + c + valid.slice(i + n);
+    let is_json = true;
+    try { JSON.parse(text); } catch { is_json = false; }
+    same(json_error(text) === null, is_json, `whether it is JSON: ${text}`);
+  }
 });
 
 const SERVICES = resolve(ROOT, "tests/interop/services");

@@ -39,7 +39,7 @@ async function is_unharmed(page) {
 async function open(page, server, agent) {
   await watch(page.context());
   await page.goto(`${server.url}/agents/${agent}/`);
-  await page.waitForSelector("#composer-text");
+  await page.locator(".welcome h2").waitFor(); // a text that is written before the agent is known is not sent
 }
 async function send(page, text) {
   await page.fill("#composer-text", text);
@@ -79,6 +79,21 @@ for (const [size, viewport] of Object.entries(SIZES)) {
       run: async ({ page, server }) => {
         await open(page, server, "demo");
         await has_no_violations(page, "an empty conversation");
+        await page.click("#tools");
+        await page.fill("#tools-text", "[");
+        await page.click("#tools-save");
+        await page.locator("#tools-error:visible").waitFor();
+        await has_no_violations(page, "the dialog with the tools of the page");
+        const dialog = await page.evaluate(() => { const d = document.querySelector(".tools-dialog"), r = d.getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth && r.bottom <= innerHeight && d.scrollWidth <= d.clientWidth; });
+        check(dialog, "the dialog with the tools is larger than the screen");
+        await page.fill("#tools-text", "");
+        await page.click("#tools-example");
+        await page.click("#tools-save");
+        await send(page, "client-tool");
+        await page.locator("form.tool-result select").waitFor();
+        await has_no_violations(page, "the form of a tool of the page");
+        await page.goto(`${server.url}/agents/demo/`);
+        await page.locator(".welcome h2").waitFor();
         for (const t of TALKS) {
           await send(page, t);
           await until(() => page.locator("article.agent").count().then((n) => n === TALKS.indexOf(t) + 1), `the answer to ${t}`);
@@ -214,6 +229,45 @@ hostile("a question with a hostile form is a question", async ({ page }) => {
   await page.getByText("<script>window.hacked=1</script>").first().waitFor();
   await pause(300);
 });
+
+// Tools that a user has copied from somewhere: the demo agent calls get_weather.
+const bad_text = { toString: 1, valueOf: 1 };
+const deep_schema = Array.from({ length: 28 }).reduce((s) => ({ type: "object", properties: { x: s }, default: [[[]]] }), {});
+const named = (text) => JSON.parse(JSON.stringify({ type: "object", properties: { [text]: { type: "string", title: text, description: text, default: text }, PROTO: { type: "string", default: "own" }, constructor: { type: "number" } }, required: [text] }).replace("PROTO", "__proto__"));
+const RETURNS = {
+  "names with markup": named(IMITATION),
+  "a deep schema": { type: "object", properties: { deep: deep_schema } },
+  "a huge enum": { type: "object", properties: { many: { type: "string", enum: Array.from({ length: 2500 }, (_, i) => `v${i}`) }, few: { enum: [IMITATION, bad_text, null, [bad_text]] } } },
+  "many fields": { type: "object", properties: Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`f${i}`, { type: "string" }])) },
+  "members of wrong types": { type: "object", required: 5, properties: { a: { type: "number", title: bad_text, description: bad_text, minimum: bad_text, maximum: [bad_text], default: bad_text },
+    b: { type: "string", maxLength: bad_text, format: bad_text, default: bad_text }, c: { type: bad_text, default: bad_text }, d: 5, e: null, f: { enum: "abc" }, g: { type: "string", maxLength: -1 } } },
+  "no schema of an object": { type: bad_text, properties: [bad_text], enum: [] },
+};
+for (const [about, returns] of Object.entries(RETURNS)) {
+  tests.push({
+    name: `the form of a tool with ${about} is a form, and its result is sent`,
+    run: async ({ page, server }) => {
+      await open(page, server, "demo");
+      await page.click("#tools");
+      await page.fill("#tools-text", JSON.stringify([{ name: "get_weather", description: IMITATION, parameters: returns, returns }]));
+      await page.click("#tools-save");
+      await send(page, "client-tool");
+      const form = page.locator("form.tool-result");
+      await form.waitFor();
+      contains(await page.locator(".tool-description").innerText(), "U+202E");
+      same(await page.locator(".tool-card img").count(), 0, "elements of the schema");
+      check((await form.locator("*").count()) < 1000, "the form has too many elements");
+      const overflow = await page.evaluate(() => document.querySelector("#log").scrollWidth - document.querySelector("#log").clientWidth);
+      check(overflow <= 0, `the conversation is ${overflow} pixels wider than its box`);
+      await form.locator("button.primary").click();
+      await until(() => page.evaluate(() => [...document.querySelectorAll("article.agent")].at(-1).textContent.includes("Your tool ")), "the answer");
+      if (about === "names with markup") contains(await page.locator(".user-text").last().innerText(), '"__proto__":"own"');
+      await is_unharmed(page);
+      await send(page, "echo You said still there?");
+      await has_answer(page);
+    },
+  });
+}
 
 tests.push({
   name: "a file of an agent that is opened at its address is downloaded, not shown, whatever its type",

@@ -44,6 +44,29 @@ export function on_saved_elsewhere(handler) {
   return () => removeEventListener("storage", listen);
 }
 
+// ---- the tools that the page offers, as the user wrote them -----------------------------------------------------------
+
+const tools_key = (agent) => `dragoman:tools:${agent}`;
+const unsaved_tools = new Map(); // of agents, if the browser has no storage
+
+export function load_tools(agent) {
+  const text = unsaved_tools.get(agent) ?? read(tools_key(agent), "");
+  return typeof text === "string" ? text : "";
+}
+
+export function save_tools(agent, text) {
+  write(tools_key(agent), text);
+  if (read(tools_key(agent), null) === text) unsaved_tools.delete(agent);
+  else unsaved_tools.set(agent, text);
+}
+
+// handler(): another tab has saved the tools of an agent.
+export function on_tools_saved_elsewhere(handler) {
+  const listen = (e) => { if (e.key?.startsWith(tools_key(""))) handler(); };
+  addEventListener("storage", listen);
+  return () => removeEventListener("storage", listen);
+}
+
 // Bytes of files are not stored, nor long answers in full.
 function stored_entry({ message, events, ...entry }) {
   const stored = { ...entry };

@@ -82,7 +82,8 @@ export class ToolCard {
     this.status.textContent = failed ? "failed" : ms ? seconds(ms) : "done";
   }
   // The caller runs it.
-  wait_for(form) {
+  wait_for(form, description) {
+    if (description) this.body.prepend(put_text(el("p", { class: "soft small tool-description" }), description));
     this.element.classList.remove("is-live");
     this.element.classList.add("is-pending");
     this.element.open = true;

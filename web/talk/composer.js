@@ -4,8 +4,8 @@ import { file_chip, read_base64 } from "./parts.js";
 
 const MAX_MB = 6, MAX_FILES = 16; // in base64 they fit into a message, which may have 8 MiB
 
-// on_send({ text, files }), on_stop(), recall(n): the nth last text of the user, or undefined
-export function new_composer({ on_send, on_stop, recall }) {
+// on_send({ text, files }), on_stop(), recall(n): the nth last text of the user, or undefined; buttons: beside "Attach files"
+export function new_composer({ on_send, on_stop, recall, buttons = [] }) {
   let files = [], is_running = false, recalled = -1, editing = null;
   let reading = Promise.resolve(), n_reading = 0, generation = 0; // of files, one after the other
   const text = el("textarea", { id: "composer-text", rows: 1, placeholder: "Write to the agent", "aria-label": "Message", enterkeyhint: "send" });
@@ -17,7 +17,7 @@ export function new_composer({ on_send, on_stop, recall }) {
   const send = el("button", { id: "send", class: "primary round", "aria-label": "Send", title: "Send (Enter)" }, icon("send"));
   const stop = el("button", { id: "stop", type: "button", class: "round", "aria-label": "Stop", title: "Stop (Esc)", hidden: true, onclick: on_stop }, icon("stop"));
   const element = el("form", { id: "composer", autocomplete: "off" }, note, chips,
-    el("div", { class: "composer-box" }, icon_button("attach", "Attach files", () => picker.click(), { id: "attach" }), picker, text, stop, send), error,
+    el("div", { class: "composer-box" }, icon_button("attach", "Attach files", () => picker.click(), { id: "attach" }), picker, buttons, text, stop, send), error,
     el("p", { class: "composer-hint only-keyboard" }, el("kbd", {}, "Enter"), " sends, ", el("kbd", {}, "Shift"), "+", el("kbd", {}, "Enter"), " starts a line, ", el("kbd", {}, "Esc"), " stops, ", el("kbd", {}, "↑"), " recalls"));
 
   const grow = () => { text.style.height = "auto"; text.style.height = `${text.scrollHeight + 2}px`; };

@@ -8,6 +8,7 @@ import { HttpError } from "../lib/http.js";
 import { announce, open_drawer } from "../lib/shell.js";
 import { load_conversation, save_conversation } from "../lib/store.js";
 import { file_chip } from "./parts.js";
+import { tools_input } from "./tools.js";
 import { copy_with, Turn } from "./turn.js";
 
 const PATIENCE = [300, 700, 1500, 3000, 5000, 8000, 8000, 8000, 8000, 8000]; // ms before each attempt to read on
@@ -103,7 +104,7 @@ export class Conversation {
     const messages = [...earlier];
     if (results) for (const [i, r] of results.entries()) messages.push({ id: i === results.length - 1 ? entry.message.id : new_id(), role: "tool", toolCallId: r.id, content: r.content });
     else if (!resume) messages.push({ id: entry.message.id, role: "user", content: content_of(text, files) });
-    slot.input = { threadId: this.id, runId: entry.run, messages, ...(resume ? { resume } : {}) };
+    slot.input = { threadId: this.id, runId: entry.run, messages, ...tools_input(this.agent.id), ...(resume ? { resume } : {}) };
     this.save();
     this.hooks.on_change();
     this.hooks.on_sent();
@@ -156,7 +157,7 @@ export class Conversation {
     entry.run = new_id(); // nothing of it is on the server: the same turn again
     entry.status = "running";
     delete entry.events;
-    slot.input = { ...input, threadId: this.id, runId: entry.run };
+    slot.input = { ...input, tools: undefined, ...tools_input(this.agent.id), threadId: this.id, runId: entry.run };
     delete entry.times.run;
     slot.view.sent = performance.now();
     Object.assign(slot, { events: [], queue: [], read: 0, live: true });

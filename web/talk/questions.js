@@ -79,9 +79,9 @@ function form_controls(box, schema, done) {
 
 // The result of a tool that the caller runs. done(text): the content of the tool message.
 export function result_form(name, schema, done) {
-  const form = form_of(schema), error = el("p", { class: "error small", role: "alert", hidden: true });
+  const form = form_of(schema, undefined, "Result"), error = el("p", { class: "error small", role: "alert", hidden: true });
   const element = el("form", { class: "answer-form tool-result", "aria-label": `Result of ${name}` },
-    el("p", {}, "The agent asks you to run this tool. Write its result: text or JSON."), form.element, error,
+    el("p", {}, schema ? "The agent asks you to run this tool. Write its result." : "The agent asks you to run this tool. Write its result: text or JSON."), form.element, error,
     el("div", { class: "controls" }, el("button", { class: "primary" }, "Send the result")));
   element.addEventListener("submit", (e) => {
     e.preventDefault();

@@ -8,6 +8,7 @@ import { accept_drops, new_composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { stay_at_end } from "./scroll.js";
 import { refresh_side } from "./side.js";
+import { new_tools_button } from "./tools_dialog.js";
 import { copy_with } from "./turn.js";
 
 const MAX_IN_MEMORY = 12;
@@ -18,7 +19,9 @@ export async function mount_talk(element, first_route) {
   let agent = null, conversation = null, follow_end = null, change = 0;
   const title = el("span", { id: "agent-title" }), log = el("div", { id: "log", role: "log", "aria-live": "off", "aria-label": "Conversation", tabindex: "0" });
   const about = el("button", { type: "button", id: "about", onclick: () => show_card(agent) }, "About");
+  const tools = new_tools_button();
   const composer = new_composer({
+    buttons: [tools.element],
     on_send: (message, replaces) => conversation.send(message, replaces).catch(show_fault),
     on_stop: () => conversation.stop(),
     recall: (n) => conversation.sent_texts()[n],
@@ -77,6 +80,7 @@ export async function mount_talk(element, first_route) {
     if (is_same) return;
     title.textContent = agent.name;
     document.title = `${agent.name} · Dragoman`;
+    tools.show_for(agent);
     follow_end?.stop();
     const known = route.context && conversations.has(`${agent.id}/${route.context}`);
     conversation = conversation_for(route.context);
@@ -146,6 +150,7 @@ export async function mount_talk(element, first_route) {
       follow_end?.stop();
       stop_drops();
       stop_saved();
+      tools.stop();
       document.removeEventListener("keydown", on_key);
       removeEventListener("pagehide", on_leave);
     },

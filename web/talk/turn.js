@@ -7,6 +7,7 @@ import { announce } from "../lib/shell.js";
 import { AgentCard, ProgressCard, ReasoningCard, StateCard, time_text, ToolCard } from "./cards.js";
 import { show_part } from "./parts.js";
 import { result_form, show_interrupts } from "./questions.js";
+import { tools_of } from "./tools.js";
 import { json_tree, put_text, visible } from "../lib/tree.js";
 
 const MAX_COPY_CHARS = 16 << 20, MAX_CARDS = 1000; // of a turn
@@ -305,14 +306,15 @@ export class Turn {
   }
 
   wait_for_tools(ids) {
-    const results = new Map();
+    const results = new Map(), offered = tools_of(this.agent.id);
     for (const id of ids) {
-      const card = this.tools.get(id);
+      const card = this.tools.get(id), tool = offered.find((t) => t.name === card?.name);
       if (!card) continue;
-      card.wait_for(result_form(card.name, null, (content) => {
+      card.wait_for(result_form(card.name, tool?.returns, (content) => {
         results.set(id, { id, name: card.name, content });
-        if (results.size === ids.length) this.actions.results([...results.values()]);
-      }));
+        if (results.size === ids.length) this.actions.results(ids.map((i) => results.get(i)));
+        else card.status.textContent = "waits for the others";
+      }), tool?.description);
     }
     this.close("waiting-for-tools");
   }
