@@ -325,6 +325,20 @@ test("files: a message waits for those that are being read; as much as is allowe
   await until(async () => (await error.innerText()) === "broken was not attached: the browser cannot read it.", "the error");
 }));
 
+test("what is written or sent before the list of agents is here is not lost", on_page(async ({ server }) => {
+  let release;
+  const held = new Promise((done) => (release = done));
+  await page.route("**/ai-catalog.json", async (r) => { await held; await r.continue(); });
+  await page.goto(`${server.url}/agents/demo/`);
+  await say("echo one");
+  await page.fill("#composer-text", "echo two");
+  release();
+  await page.locator(".markdown", { hasText: "one" }).waitFor();
+  await settled();
+  same(await page.inputValue("#composer-text"), "echo two", "what was not sent");
+  same_json(await page.locator(".user-text").allInnerTexts(), ["echo one"], "messages");
+}));
+
 test("files are shown inline if they are images or audio, a PDF after a click; everything else is a download", on_page(async ({ server }) => {
   const wav = Buffer.concat([Buffer.from("RIFF"), Buffer.from([44, 0, 0, 0]), Buffer.from("WAVEfmt "), Buffer.from([16, 0, 0, 0, 1, 0, 1, 0, 64, 31, 0, 0, 64, 31, 0, 0, 1, 0, 8, 0]), Buffer.from("data"), Buffer.from([8, 0, 0, 0]), Buffer.alloc(8, 128)]);
   const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==", "base64");

@@ -16,13 +16,14 @@ const conversations = new Map(); // agent/context -> Conversation
 const drafts = new Map(); // agent/context -> what was written there and not sent; while another one is shown
 
 export async function mount_talk(element, first_route) {
-  let agent = null, conversation = null, follow_end = null, change = 0;
+  let agent = null, conversation = null, follow_end = null, change = 0, set_opened;
+  const opened = new Promise((resolve) => (set_opened = resolve)); // a conversation is shown, or there is none
   const title = el("span", { id: "agent-title" }), log = el("div", { id: "log", role: "log", "aria-live": "off", "aria-label": "Conversation", tabindex: "0" });
   const about = el("button", { type: "button", id: "about", onclick: () => show_card(agent) }, "About");
   const tools = new_tools_button();
   const composer = new_composer({
     buttons: [tools.element],
-    on_send: (message, replaces) => conversation.send(message, replaces).catch(show_fault),
+    on_send: send,
     on_stop: () => conversation.stop(),
     recall: (n) => conversation.sent_texts()[n],
   });
@@ -36,6 +37,12 @@ export async function mount_talk(element, first_route) {
   };
   const stop_drops = accept_drops(element, composer.add_files);
 
+  // A message may be written and sent before the list of agents is here.
+  async function send(message, replaces) {
+    await opened;
+    if (!conversation) return composer.reset(message); // the agent is unknown
+    await conversation.send(message, replaces).catch(show_fault);
+  }
   const show_fault = (e) => conversation.thread.append(el("p", { class: "failure", role: "alert" }, e.message));
 
   function hooks_of(c) {
@@ -70,6 +77,7 @@ export async function mount_talk(element, first_route) {
     const mine = ++change, agents = await load_agents();
     if (mine !== change) return;
     const wanted = route.agent ? agents.find((a) => a.id === route.agent) : agents[0];
+    const early = conversation ? null : composer.draft();
     store_draft();
     composer.element.hidden = !wanted;
     about.hidden = !wanted;
@@ -87,8 +95,9 @@ export async function mount_talk(element, first_route) {
     conversation.hooks = hooks_of(conversation);
     log.replaceChildren(conversation.thread);
     follow_end = stay_at_end(log, conversation.thread);
-    composer.reset(drafts.get(draft_key()));
+    composer.reset(drafts.get(draft_key()) ?? early);
     drafts.delete(draft_key());
+    set_opened();
     composer.set_running(conversation.running.length > 0);
     if (matchMedia("(hover: hover)").matches) composer.focus();
     if (route.context && !known) await restore(conversation);
@@ -124,6 +133,7 @@ export async function mount_talk(element, first_route) {
 
   function show_unknown(id, agents) {
     conversation = null;
+    set_opened();
     follow_end?.stop();
     follow_end = null;
     title.textContent = "Unknown agent";
@@ -141,7 +151,7 @@ export async function mount_talk(element, first_route) {
   document.addEventListener("keydown", on_key);
   addEventListener("pagehide", on_leave);
   const stop_saved = on_saved_elsewhere((id) => { for (const c of conversations.values()) if (c.id === id) c.catch_up().catch(() => {}); });
-  update(first_route).catch((e) => log.replaceChildren(el("p", { class: "failure", role: "alert" }, `The agents could not be read: ${e.message}`)));
+  update(first_route).catch((e) => log.replaceChildren(el("p", { class: "failure", role: "alert" }, `The agents could not be read: ${e.message}`))).finally(set_opened);
 
   return {
     update,
