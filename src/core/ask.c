@@ -149,7 +149,7 @@ static void live_handle_cancel(struct live *l, struct call *c)
         dgm_call_refuse(c, l->rare->store_fault);
         return;
     }
-    if (l->share && !dgm_share_may_write(l, c))
+    if (l->rare->share && !dgm_share_may_write(l, c))
         return;
     c->next = l->rare->canceling;
     dgm_live_rare(l)->canceling = c;
@@ -173,7 +173,7 @@ static void cancel_without_readers(struct wait *w, struct live *l)
 {
     if (!l->run || !dgm_live_turn_runs(l, w->turn) || dgm_log_n_clients(l->log))
         return;
-    if (l->share && dgm_store_is_followed(l->shard->core->o.store, dgm_live_owner(l), l->id))
+    if (l->rare->share && dgm_store_is_followed(l->shard->core->o.store, dgm_live_owner(l), l->id))
         wait_then(l, w->turn, DGM_FOLLOW_MS / 4,
                   cancel_without_readers); /* by readers elsewhere, or it was */
     else
@@ -182,11 +182,11 @@ static void cancel_without_readers(struct wait *w, struct live *l)
 
 static void live_handle_disconnect(struct live *l, struct call *c)
 {
-    if (l->share && !dgm_live_is_ours(l)) {
+    if (l->rare->share && !dgm_live_is_ours(l)) {
         dgm_forward(l, c);
         return;
     }
-    uint64_t ms = l->share && c->grace_ms < FOLLOWED_MS ? FOLLOWED_MS : c->grace_ms;
+    uint64_t ms = l->rare->share && c->grace_ms < FOLLOWED_MS ? FOLLOWED_MS : c->grace_ms;
     if (l->state == LIVE_READY && dgm_live_turn_runs(l, c->turn.number))
         wait_then(l, l->turns.last.turn, ms, cancel_without_readers);
     dgm_call_answer(c);
@@ -222,11 +222,11 @@ void dgm_live_handle(struct live *l, struct call *c)
         l->agent = c->agent;                /* the newest: a reload may have replaced it */
     if (c->agent && c->agent != l->agent) { /* at another agent's address there is no such task */
         dgm_call_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
-    } else if (l->share && l->share->fold_is_stale && l->state == LIVE_READY) {
+    } else if (l->rare->share && l->rare->share->fold_is_stale && l->state == LIVE_READY) {
         dgm_follow_then_handle(l, c); /* the lease was lost while it waited for the store */
     } else if (c->forward && dgm_forward_finish(l, c)) {
         /* another server has handled it */
-    } else if (l->share && dgm_follow_fold(l, UINT64_MAX, &err)) {
+    } else if (l->rare->share && dgm_follow_fold(l, UINT64_MAX, &err)) {
         dgm_call_refuse(c, &err);
     } else {
         switch (c->kind) {

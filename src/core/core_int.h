@@ -160,7 +160,7 @@ struct call_send {
     struct inflight *waits_for; /* it is a copy of that message, which is not decided yet */
     struct live *queue;  /* it waits for this task's run to end, or is a copy of one that does */
     struct live *live;   /* while the store is asked about it */
-    uint32_t epoch;      /* of live->share, when the append was made */
+    uint32_t epoch;      /* of live->rare->share, when the append was made */
     struct call *copies; /* of one that waits for a run to end */
     dgm_str content;     /* once it was needed: dgm_call_content */
     bool dedupes;        /* a message like it is searched for, and it is found by its id later */
@@ -265,7 +265,8 @@ struct live_rare {
     struct call *queued;    /* messages for after this run, in order */
     struct call *canceling; /* cancels that wait for the end */
     struct older_load *older_load;
-    dgm_err *store_fault; /* when it is broken */
+    dgm_err *store_fault;     /* when it is broken */
+    struct live_share *share; /* NULL: the store is not shared */
     uint32_t n_queued;
 };
 
@@ -296,7 +297,6 @@ struct live {
     struct call **waiting_end;
     struct inflight *inflights; /* its messages that are not stored yet */
     struct live_write write;
-    struct live_share *share;     /* NULL: the store is not shared */
     const struct live_rare *rare; /* to read; never NULL. dgm_live_rare() to write */
     enum live_state state : 8;
     dgm_task_state task_state : 8;
@@ -430,7 +430,7 @@ bool dgm_share_is_doubtful(const struct live *l);
 void dgm_share_verify(struct live *l, struct call *c);
 static inline bool dgm_live_is_ours(const struct live *l)
 {
-    return !l->share || l->share->lease.holder == DGM_LEASE_OURS;
+    return !l->rare->share || l->rare->share->lease.holder == DGM_LEASE_OURS;
 }
 /* True: continue. False: the call is handled again when this server has the lease, or another server answers it. */
 bool dgm_share_may_write(struct live *l, struct call *c);

@@ -77,7 +77,7 @@ bool dgm_live_turn_runs(const struct live *l, uint32_t turn)
 {
     bool runs = dgm_live_is_ours(l)
                     ? l->run != NULL
-                    : l->share->lease.holder == DGM_LEASE_OTHER || !dgm_live_is_at_rest(l);
+                    : l->rare->share->lease.holder == DGM_LEASE_OTHER || !dgm_live_is_at_rest(l);
     return runs && turn <= l->turns.last.turn && l->turns.last.turn - turn <= dgm_live_n_joined(l);
 }
 

@@ -31,7 +31,7 @@ static uint64_t follow_now(const struct live *l)
 
 void dgm_follow_refuse_all(struct live *l, const dgm_err *err)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     dgm_call_refuse_all(&x->served, err);
     dgm_call_refuse_all(&x->waiting, err);
     dgm_call_refuse_all(&x->delayed, err);
@@ -41,7 +41,7 @@ void dgm_follow_refuse_all(struct live *l, const dgm_err *err)
 
 dgm_code dgm_follow_fold(struct live *l, uint64_t seq, dgm_err *err)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     dgm_code rc = DGM_OK;
     if (dgm_live_is_ours(l) || l->state != LIVE_READY || x->folded_to >= l->log->last)
         return DGM_OK;
@@ -58,7 +58,7 @@ dgm_code dgm_follow_fold(struct live *l, uint64_t seq, dgm_err *err)
 /* From the Task that the row has. The log holds every record behind it, or will. */
 static dgm_code follow_rebuild_fold(struct live *l, const dgm_task_row *row, dgm_err *err)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     if (!x->fold_is_stale)
         return DGM_OK;
     dgm_live_reset_fold(l);
@@ -85,7 +85,7 @@ static void follow_close(struct live *l, const dgm_err *err)
 {
     dgm_live_break(l, err);
     dgm_follow_refuse_all(l, err);
-    l->share->lease = l->share->row_lease = (dgm_lease){.holder = DGM_LEASE_NONE};
+    l->rare->share->lease = l->rare->share->row_lease = (dgm_lease){.holder = DGM_LEASE_NONE};
 }
 
 static void follow_add_turn(struct live *l, const dgm_record *record)
@@ -95,7 +95,7 @@ static void follow_add_turn(struct live *l, const dgm_record *record)
     l->turns.last.turn = record->head.turn;
     l->turns.last.first_seq = record->head.seq;
     dgm_live_push_turn(l);
-    l->share->turns_are_stale = true; /* its texts are not known here */
+    l->rare->share->turns_are_stale = true; /* its texts are not known here */
 }
 
 static dgm_code follow_add_record(struct live *l, dgm_record *record, dgm_err *err)
@@ -116,7 +116,7 @@ static void follow_next(struct live *l);
 /* False: the server ends, or the read has failed, and the calls were refused. */
 static bool follow_is_read(struct live *l, dgm_code code, const dgm_err *err)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     dgm_err stopping = {0};
     x->reading = READ_NOTHING;
     if (l->shard->core->stopping) {
@@ -138,7 +138,7 @@ static bool follow_is_read(struct live *l, dgm_code code, const dgm_err *err)
 
 static void follow_fail(struct live *l, const dgm_err *err)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     l->held++;
     if (x->is_row_read && x->row_lease.holder == DGM_LEASE_OURS && err->code == DGM_UNAVAILABLE)
         dgm_store_release(l->shard->core->o.store, dgm_live_owner(l), l->id, x->row_lease.fence,
@@ -150,7 +150,7 @@ static void follow_fail(struct live *l, const dgm_err *err)
 
 static void follow_handle_served(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     for (struct call *c = x->served; c; c = c->next)
         c->is_looked_up = false; /* others may have handled the same message meanwhile */
     dgm_live_handle_all(l, &x->served);
@@ -159,7 +159,7 @@ static void follow_handle_served(struct live *l)
 /* The row and what is behind the log were read. */
 static void follow_finish_row(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     dgm_err err = {0};
     if (l->log->last == x->row_last && l->task_state != x->row_state)
         follow_set_state(l, x->row_state);
@@ -178,7 +178,7 @@ static void follow_finish_row(struct live *l)
 
 static void follow_finish(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     l->held++;
     if (x->is_row_read)
         follow_finish_row(l);
@@ -194,7 +194,7 @@ static void follow_on_turns(dgm_code code, const dgm_turn_row *turns, size_t n, 
     if (!follow_is_read(l, code, err))
         return;
     dgm_live_set_turns(l, turns, n);
-    l->share->turns_are_stale = false;
+    l->rare->share->turns_are_stale = false;
     follow_next(l);
 }
 
@@ -211,7 +211,7 @@ static void follow_set_lag(struct live_share *x, size_t n_read)
 /* How soon the store is read again without a wake-up. */
 static void follow_set_poll(struct live *l, size_t n_read)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     dgm_core *core = l->shard->core;
     uint64_t most = x->lease.holder != DGM_LEASE_OTHER ? WOKEN_POLL_MS + l->shard->share.n_followed
                     : core->is_woken                   ? WOKEN_POLL_MS
@@ -233,7 +233,7 @@ static void follow_on_records(dgm_code code, dgm_record **records, size_t n, con
                               void *arg)
 {
     struct live *l = arg;
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     dgm_err fault = {0};
     size_t bytes = 0;
     if (!follow_is_read(l, code, err))
@@ -257,7 +257,7 @@ static void follow_on_records(dgm_code code, dgm_record **records, size_t n, con
 
 static void follow_next(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     dgm_store *store = l->shard->core->o.store;
     if (x->is_row_read && l->log->last < x->row_last) {
         x->reading = READ_RECORDS;
@@ -274,7 +274,7 @@ static void follow_next(struct live *l)
 static void follow_on_row(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
 {
     struct live *l = arg;
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     dgm_err fault = {0};
     if (!follow_is_read(l, code, err))
         return;
@@ -310,7 +310,7 @@ static void follow_on_row(dgm_code code, const dgm_task_row *row, const dgm_err 
 
 void dgm_follow_read(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     dgm_store *store = l->shard->core->o.store;
     dgm_err stopping = {0};
     if (x->reading || x->is_releasing || l->state == LIVE_LOADING)
@@ -351,7 +351,7 @@ void dgm_follow_read(struct live *l)
 
 void dgm_follow_then_handle(struct live *l, struct call *c)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     bool writes = (c->kind == CALL_SEND && !c->send.is_resend) || c->kind == CALL_CANCEL;
     x->wants_lease |= writes && l->state == LIVE_READY && x->lease.holder == DGM_LEASE_NONE;
     c->next = x->waiting;
@@ -371,7 +371,7 @@ static void follow_close_timer(void *arg)
 /* They wait for the next read of the row now, like calls that have just come. */
 static void follow_try_delayed(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     struct call *c;
     dgm_err stopping = {0};
     if (l->shard->core->draining && !dgm_live_is_ours(l)) {
@@ -388,7 +388,7 @@ static void follow_try_delayed(struct live *l)
 /* Its time has come. */
 static void follow_poll(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     uint64_t now = follow_now(l);
     follow_try_delayed(l);
     x->poll_at = now + x->poll_ms;
@@ -449,7 +449,7 @@ static void follow_start_timer(struct shard *s, uint64_t at)
 
 void dgm_follow_start(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     struct share_loop *all = &l->shard->share;
     if (x->prev || l->shard->loop->stopping)
         return;
@@ -474,8 +474,8 @@ void dgm_follow_start(struct live *l)
 
 void dgm_follow_delay(struct live *l, struct call *c)
 {
-    c->next = l->share->delayed;
-    l->share->delayed = c;
+    c->next = l->rare->share->delayed;
+    l->rare->share->delayed = c;
     dgm_follow_start(l);
 }
 

@@ -175,8 +175,8 @@ static void forward_send(struct live *l, struct call *c, const char *kind, dgm_s
     l->n_lookups++;
     c->forward->sent_at = forward_now(l);
     atomic_fetch_add_explicit(&l->shard->core->forwarded, 1, memory_order_relaxed);
-    dgm_store_command(l->shard->core->o.store, l->share->lease.replica, dgm_live_owner(l), l->id,
-                      dgm_str_from(kind), body, ms, on_forwarded, x);
+    dgm_store_command(l->shard->core->o.store, l->rare->share->lease.replica, dgm_live_owner(l),
+                      l->id, dgm_str_from(kind), body, ms, on_forwarded, x);
 }
 
 static void forward_message(struct live *l, struct call *c)
@@ -204,7 +204,7 @@ static void forward_disconnect(dgm_core *core, int64_t replica, struct call *c)
 
 void dgm_forward(struct live *l, struct call *c)
 {
-    const struct live_share *x = l->share;
+    const struct live_share *x = l->rare->share;
     if (c->is_forwarded && c->kind != CALL_GONE) {
         dgm_call_refuse_with(c, DGM_UNAVAILABLE, "another server owns the task now: try again");
         return;

@@ -154,7 +154,7 @@ static void live_release(struct live *l)
     if (l->turns.items != &l->turns.first)
         free(l->turns.items);
     free(l->turns.texts);
-    if (l->share)
+    if (l->rare->share)
         dgm_share_done(l);
     dgm_fold_free(l->fold);
     dgm_log_unref(l->log);
@@ -187,9 +187,9 @@ void dgm_live_free_if_idle(struct live *l)
     bool is_cut = l->state == LIVE_BROKEN && !l->shard->core->stopping;
     if (l->state == LIVE_LOADING || l->held || l->run || l->write.n_appends || l->write.n_records ||
         l->waiting || l->rare->queued || l->rare->canceling || l->rare->older_load ||
-        l->n_lookups || l->write.flush.next || (l->share && dgm_share_is_busy(l)))
+        l->n_lookups || l->write.flush.next || (l->rare->share && dgm_share_is_busy(l)))
         return; /* it runs, it is being written or read, or a call waits */
-    if (l->share && !over)
+    if (l->rare->share && !over)
         is_cut = l->shard->core->draining; /* another server goes on with it */
     if (is_cut)
         dgm_log_cut(l->log); /* of a broken one, there may be more */
@@ -198,7 +198,7 @@ void dgm_live_free_if_idle(struct live *l)
     /* A log of a task that can continue stays while it has readers: they see later records. */
     if (over || !dgm_log_is_shared(l->log))
         dgm_live_free(l);
-    else if (l->share)
+    else if (l->rare->share)
         dgm_follow_start(l);
 }
 
@@ -221,7 +221,7 @@ void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq
 void dgm_live_refuse_ended(struct live *l, struct call *c, const char *msg)
 {
     dgm_err err = {0};
-    if (!l->share || l->state == LIVE_BROKEN || l->log->published >= l->log->last) {
+    if (!l->rare->share || l->state == LIVE_BROKEN || l->log->published >= l->log->last) {
         dgm_call_refuse_with(c, DGM_TASK_NOT_CANCELABLE, msg);
         return;
     }
@@ -272,7 +272,7 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     l->write.n_appends--;
     s->n_writing--;
     l->held++; /* canceling its run may be the last thing it was for */
-    if (l->share && dgm_share_is_refused(l, epoch, code, err)) {
+    if (l->rare->share && dgm_share_is_refused(l, epoch, code, err)) {
         dgm_record_unref(task);
     } else if (code && l->state != LIVE_BROKEN) {
         dgm_record_unref(task);
@@ -294,7 +294,7 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     } else {
         dgm_record_unref(task);
     }
-    if (l->share)
+    if (l->rare->share)
         dgm_follow_read(l); /* what waited for it */
     l->held--;
     dgm_live_free_if_idle(l);
@@ -328,7 +328,7 @@ void dgm_live_flush(void *arg)
     if (l->state == LIVE_BROKEN) { /* what was to be written is not */
         l->write.n_records = 0;
         dgm_live_clear_names(l);
-        if (l->share)
+        if (l->rare->share)
             dgm_follow_read(l); /* refuses what waited for it */
         dgm_live_free_if_idle(l);
         return;
@@ -336,7 +336,7 @@ void dgm_live_flush(void *arg)
     if (l->write.folded)
         folded = dgm_live_snapshot(l);
     bool is_last = folded && dgm_state_is_terminal(l->task_state) && !l->log->task;
-    if (is_last && !l->share)
+    if (is_last && !l->rare->share)
         l->log->task = dgm_record_ref(folded);
     if (l->write.turn)
         turn = live_last_turn(l);
@@ -358,14 +358,14 @@ void dgm_live_flush(void *arg)
         .taken = l->write.message,
         .open_calls = l->write.open_calls ? l->write.open_calls->ids : (dgm_strs){0},
         .note = l->shard->note,
-        .fence = l->share ? l->share->lease.fence : 0,
-        .releases = l->share && dgm_share_releases(l),
+        .fence = l->rare->share ? l->rare->share->lease.fence : 0,
+        .releases = l->rare->share && dgm_share_releases(l),
         .sync = l->write.sync,
     };
     struct written *w = dgm_xcalloc(1, sizeof *w);
     *w = (struct written){.live = l, .last = l->log->last};
-    if (l->share) {
-        w->epoch = l->share->epoch;
+    if (l->rare->share) {
+        w->epoch = l->rare->share->epoch;
         w->task = is_last ? dgm_record_ref(folded) : NULL;
     }
     for (size_t i = 0; i < l->write.n_records; i++)
@@ -469,7 +469,7 @@ dgm_record *dgm_live_snapshot(struct live *l)
     dgm_record *record = NULL;
     dgm_event event = {.kind = DGM_EVENT_TASK,
                        .task = (dgm_task *)(uintptr_t)dgm_fold_task(l->fold)};
-    dgm_record_head head = {.seq = dgm_live_is_ours(l) ? l->log->last : l->share->folded_to,
+    dgm_record_head head = {.seq = dgm_live_is_ours(l) ? l->log->last : l->rare->share->folded_to,
                             .time = dgm_loop_unix_ms(),
                             .turn = l->turns.last.turn};
     /* Larger than a record may be: lists and reads then do without, and build it from the log. */
@@ -488,11 +488,11 @@ dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *ev
     dgm_code rc;
     if (l->write.flush.next && (l->write.turn || l->write.message)) {
         dgm_loop_not_at_turn_end(l->shard->loop, &l->write.flush);
-        if (l->share)
-            l->share->is_continuing = true;
+        if (l->rare->share)
+            l->rare->share->is_continuing = true;
         dgm_live_flush(l); /* l stays: its caller holds it */
-        if (l->share)
-            l->share->is_continuing = false;
+        if (l->rare->share)
+            l->rare->share->is_continuing = false;
     }
     l->turns.last.turn++;
     if ((rc = dgm_live_append(l, event, DGM_BY_SERVER, err))) {

@@ -22,11 +22,12 @@ static void load_failed(struct live *l, dgm_code code, const dgm_err *err)
     if (!code)
         dgm_fail(&missing, DGM_TASK_NOT_FOUND, NULL, "Task not found");
     dgm_call_refuse_all(&dgm_live_rare(l)->loading, code ? err : &missing);
-    if (l->share)
+    if (l->rare->share)
         dgm_follow_refuse_all(l, code ? err : &missing);
-    if (l->share && l->share->lease.holder == DGM_LEASE_OURS) /* it is an orphan from then on */
+    if (l->rare->share &&
+        l->rare->share->lease.holder == DGM_LEASE_OURS) /* it is an orphan from then on */
         dgm_store_release_failed(l->shard->core->o.store, dgm_live_owner(l), l->id,
-                                 l->share->lease.fence);
+                                 l->rare->share->lease.fence);
     dgm_live_free(l);
 }
 
@@ -52,10 +53,10 @@ static void load_finished(struct live *l)
 {
     dgm_live_set_state(l, LIVE_READY);
     l->held++;
-    if (l->share)
+    if (l->rare->share)
         dgm_share_settle(l);
     dgm_live_handle_all(l, &dgm_live_rare(l)->loading);
-    if (l->share) /* for calls that came while it was loaded */
+    if (l->rare->share) /* for calls that came while it was loaded */
         dgm_follow_read(l);
     l->held--;
     dgm_live_free_if_idle(l);
@@ -198,7 +199,8 @@ static bool answer_from_row(struct live *l, const dgm_task_row *row)
     dgm_record *task;
     dgm_record_head head = {.seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
     struct call *c;
-    if (!row->folded_seq || row->folded_seq != row->last_seq || (l->share && l->share->waiting))
+    if (!row->folded_seq || row->folded_seq != row->last_seq ||
+        (l->rare->share && l->rare->share->waiting))
         return false;
     for (c = l->rare->loading; c; c = c->next) {
         if (c->kind != CALL_GET || (c->agent && !dgm_str_eq(c->agent->id, l->agent->id)))
@@ -223,8 +225,8 @@ static void on_task_row(dgm_code code, const dgm_task_row *row, const dgm_err *e
     dgm_err fault = {0};
     if (load_is_stopped(l))
         return;
-    if (!code && row && l->share)
-        l->share->lease = row->lease;
+    if (!code && row && l->rare->share)
+        l->rare->share->lease = row->lease;
     if (code || !row || !(l->agent = dgm_core_find_agent(core, row->agent))) {
         load_failed(l, code, err); /* others have the agent, perhaps */
         return;
@@ -284,13 +286,13 @@ void dgm_live_load_and_handle(struct shard *s, struct call *c)
 {
     sweep(s);
     struct live *l = dgm_live_find(s, c->owner, c->task_id);
-    if (l && l->share &&
-        (l->state == LIVE_LOADING || !dgm_live_is_ours(l) || l->share->is_releasing) &&
+    if (l && l->rare->share &&
+        (l->state == LIVE_LOADING || !dgm_live_is_ours(l) || l->rare->share->is_releasing) &&
         l->state != LIVE_BROKEN) { /* others may have changed it since it was read */
         dgm_follow_then_handle(l, c);
         return;
     }
-    if (l && l->share && dgm_share_is_doubtful(l) && !s->core->stopping) {
+    if (l && l->rare->share && dgm_share_is_doubtful(l) && !s->core->stopping) {
         dgm_share_verify(l, c);
         return;
     }
@@ -322,7 +324,7 @@ void dgm_live_load_and_handle(struct shard *s, struct call *c)
     if (!first)
         return;
     bool writes = (c->kind == CALL_SEND && !c->send.is_resend) || c->kind == CALL_CANCEL;
-    if (l->share && writes)
+    if (l->rare->share && writes)
         dgm_store_acquire(s->core->o.store, dgm_live_owner(l), l->id, on_task_row, l);
     else
         dgm_store_get_task(s->core->o.store, dgm_live_owner(l), l->id, on_task_row, l);

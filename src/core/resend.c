@@ -380,7 +380,7 @@ static void resend_start_lookup(struct live *l, struct call *c)
 {
     c->is_looked_up = true;
     c->send.live = l;
-    c->send.epoch = l->share ? l->share->epoch : 0;
+    c->send.epoch = l->rare->share ? l->rare->share->epoch : 0;
     l->n_lookups++;
 }
 
@@ -391,7 +391,7 @@ static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_
     l->n_lookups--;
     l->held++;
     dgm_err changed = {0};
-    c->is_looked_up = !l->share || l->share->epoch == c->send.epoch;
+    c->is_looked_up = !l->rare->share || l->rare->share->epoch == c->send.epoch;
     c->send.is_resend = !code && is_row_of(row, c) && dgm_str_eq(row->task_id, l->id);
     if (c->send.is_resend)
         c->turn.number = row->turn;
@@ -414,7 +414,7 @@ static void got_agent_message(dgm_code code, const dgm_task_row *row, const dgm_
     dgm_err changed = {0};
     l->n_lookups--;
     l->held++;
-    c->is_looked_up = !l->share || l->share->epoch == c->send.epoch;
+    c->is_looked_up = !l->rare->share || l->rare->share->epoch == c->send.epoch;
     if (!code && row && (code = check_not_changed(c, row->id, &changed)))
         err = &changed;
     if (code)

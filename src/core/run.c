@@ -125,7 +125,7 @@ static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *er
     dgm_task task = {0};
     dgm_code rc;
     dgm_live_set_state(l, LIVE_READY);
-    if (l->share)
+    if (l->rare->share)
         dgm_share_own_new(l);
     l->agent = r->agent;
     dgm_live_open(l, r->input.context_id, 1);
@@ -469,7 +469,7 @@ static struct run *new_run(struct shard *s, struct call *c, struct live *live)
         .tenant = c->owner.tenant.n ? dgm_arena_dup(a, c->owner.tenant) : (dgm_str){0},
         .principal = c->owner.principal.n ? dgm_arena_dup(a, c->owner.principal) : (dgm_str){0}};
     if (s->core->is_shared) /* that of the task that it will make: 1 */
-        r->input.fence = live ? live->share->lease.fence : 1;
+        r->input.fence = live ? live->rare->share->lease.fence : 1;
     if (!live && !c->turn.context_id.n)
         c->turn.context_id = draw_id(s, c->arena, c->owner);
     run_set_ids(r, live ? live->id : draw_id(s, c->arena, c->owner),

@@ -266,7 +266,7 @@ void dgm_send_to_task(struct live *l, struct call *c)
         dgm_call_refuse(c, &err);
         return;
     }
-    if (l->share && !dgm_share_may_write(l, c))
+    if (l->rare->share && !dgm_share_may_write(l, c))
         return;
     if (l->run && !l->rare->queued && send_join_run(l, c)) /* messages do not overtake others */
         return;

@@ -18,36 +18,36 @@
 
 void dgm_share_open(struct live *l)
 {
-    struct live_share *x = l->share = dgm_xcalloc(1, sizeof *x);
+    struct live_share *x = dgm_live_rare(l)->share = dgm_xcalloc(1, sizeof *x);
     x->live = l;
     x->lease.holder = DGM_LEASE_NONE;
 }
 
 void dgm_share_done(struct live *l)
 {
-    dgm_follow_release(l->share);
-    free(l->share);
+    dgm_follow_release(l->rare->share);
+    free(l->rare->share);
 }
 
 void dgm_share_own_new(struct live *l)
 {
-    l->share->lease = (dgm_lease){.holder = DGM_LEASE_OURS,
-                                  .replica = dgm_store_replica(l->shard->core->o.store).id,
-                                  .fence = 1};
+    l->rare->share->lease = (dgm_lease){.holder = DGM_LEASE_OURS,
+                                        .replica = dgm_store_replica(l->shard->core->o.store).id,
+                                        .fence = 1};
 }
 
 dgm_fence dgm_share_fence(const struct live *l)
 {
-    if (!l || !l->share)
+    if (!l || !l->rare->share)
         return (dgm_fence){0};
-    return (dgm_fence){dgm_live_owner(l), l->id, l->share->lease.fence};
+    return (dgm_fence){dgm_live_owner(l), l->id, l->rare->share->lease.fence};
 }
 
 /* ---- giving back ------------------------------------------------------------------------------------------------- */
 
 bool dgm_share_releases(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     bool releases = x->lease.holder == DGM_LEASE_OURS && l->write.folded && !l->run &&
                     dgm_live_is_at_rest(l) && !l->rare->queued && !l->n_lookups &&
                     !x->is_continuing;
@@ -63,7 +63,7 @@ bool dgm_share_releases(struct live *l)
 static void on_released(dgm_code code, const dgm_err *err, void *arg)
 {
     struct live *l = arg;
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     struct shard *s = l->shard;
     x->is_releasing = false;
     s->n_writing--;
@@ -87,7 +87,7 @@ static void on_released(dgm_code code, const dgm_err *err, void *arg)
 
 void dgm_share_release(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     if (x->release_at > uv_now(&l->shard->loop->uv))
         return;
     x->is_releasing = true;
@@ -98,7 +98,7 @@ void dgm_share_release(struct live *l)
 
 bool dgm_share_is_busy(struct live *l)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     if (x->reading || x->is_releasing || x->waiting || x->served || x->delayed)
         return true;
     if (x->is_unsure && l->state == LIVE_READY && !l->shard->core->draining) {
@@ -116,7 +116,7 @@ bool dgm_share_is_busy(struct live *l)
 
 bool dgm_share_may_write(struct live *l, struct call *c)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     if (x->lease.holder == DGM_LEASE_OURS)
         return true;
     if (x->lease.holder == DGM_LEASE_OTHER) {
@@ -132,8 +132,8 @@ void dgm_share_settle(struct live *l)
 {
     dgm_err err = {0};
     const dgm_core *core = l->shard->core;
-    l->share->folded_to = l->log->last;
-    if (l->share->lease.holder == DGM_LEASE_OURS && !core->draining && !core->stopping &&
+    l->rare->share->folded_to = l->log->last;
+    if (l->rare->share->lease.holder == DGM_LEASE_OURS && !core->draining && !core->stopping &&
         dgm_live_settle(l, &err))
         dgm_live_break(l, &err);
 }
@@ -146,7 +146,7 @@ static void share_drop_turns(struct live *l)
     while (l->turns.n && l->turns.items[l->turns.n - 1].first_seq > l->log->published)
         l->turns.n--;
     l->turns.last.turn = l->turns.n ? l->turns.items[l->turns.n - 1].turn : 0;
-    l->share->turns_are_stale = true;
+    l->rare->share->turns_are_stale = true;
 }
 
 /* Nothing that waits to be written is. */
@@ -162,7 +162,7 @@ static void share_drop_writes(struct live *l)
     dgm_live_clear_names(l);
     dgm_resend_drop(l, UINT64_MAX);
     dgm_log_truncate(l->log);
-    l->share->fold_is_stale = true;
+    l->rare->share->fold_is_stale = true;
 }
 
 /*
@@ -184,8 +184,8 @@ static void share_route_again(struct live *l, struct call *list, bool is_duplica
             dgm_call_refuse(c, err);
         } else {
             dgm_call_reset(c);
-            c->next = l->share->waiting;
-            l->share->waiting = c;
+            c->next = l->rare->share->waiting;
+            l->rare->share->waiting = c;
         }
     }
 }
@@ -203,8 +203,8 @@ static void share_route_queued(struct live *l)
             c->send.queue = NULL;
             dgm_deadline_stop(c);
             c->is_looked_up = false;
-            c->next = l->share->waiting;
-            l->share->waiting = c;
+            c->next = l->rare->share->waiting;
+            l->rare->share->waiting = c;
         }
     }
     dgm_live_rare(l)->n_queued = 0;
@@ -213,7 +213,7 @@ static void share_route_queued(struct live *l)
 static void share_lose(struct live *l, enum share_loss why, const dgm_err *err)
 {
     bool is_duplicate = why == LOSS_DUPLICATE;
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     struct call *waiting = l->waiting, *canceling = l->rare->canceling;
     dgm_err lost = *err; /* it is the answer's */
     if (!is_duplicate)
@@ -250,7 +250,7 @@ static void share_lose(struct live *l, enum share_loss why, const dgm_err *err)
 
 bool dgm_share_is_refused(struct live *l, uint32_t epoch, dgm_code code, const dgm_err *err)
 {
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     bool was_releasing = x->is_releasing;
     if (!l->write.n_appends)
         x->is_releasing = false;
@@ -278,8 +278,9 @@ bool dgm_share_is_refused(struct live *l, uint32_t epoch, dgm_code code, const d
 bool dgm_share_is_doubtful(const struct live *l)
 {
     dgm_store *store = l->shard->core->o.store;
-    return l->state == LIVE_READY && (l->share->lease.replica != dgm_store_replica(store).id ||
-                                      dgm_store_stats_of(store).lease_left_ms < 0);
+    return l->state == LIVE_READY &&
+           (l->rare->share->lease.replica != dgm_store_replica(store).id ||
+            dgm_store_stats_of(store).lease_left_ms < 0);
 }
 
 struct verifying {
@@ -311,7 +312,7 @@ static void on_verified(dgm_code code, const dgm_task_row *row, const dgm_err *e
 {
     struct verifying *v = arg;
     struct live *l = v->live;
-    struct live_share *x = l->share;
+    struct live_share *x = l->rare->share;
     struct call *c = v->call;
     uint32_t epoch = v->epoch;
     dgm_err lost = {0};
@@ -336,7 +337,7 @@ static void on_verified(dgm_code code, const dgm_task_row *row, const dgm_err *e
 void dgm_share_verify(struct live *l, struct call *c)
 {
     struct verifying *v = dgm_xcalloc(1, sizeof *v);
-    *v = (struct verifying){l, c, l->share->epoch};
+    *v = (struct verifying){l, c, l->rare->share->epoch};
     l->n_lookups++;
     dgm_store_get_task(l->shard->core->o.store, dgm_live_owner(l), l->id, on_verified, v);
 }
@@ -348,7 +349,7 @@ void dgm_share_verify(struct live *l, struct call *c)
 static bool has_old_run(const struct live *l)
 {
     return l->run && l->state == LIVE_READY && dgm_live_is_ours(l) &&
-           l->share->lease.replica != dgm_store_replica(l->shard->core->o.store).id;
+           l->rare->share->lease.replica != dgm_store_replica(l->shard->core->o.store).id;
 }
 
 /* Tasks whose run does not know yet that its server has lost them: slot by slot of the table. One that moves to another slot
@@ -462,7 +463,7 @@ static void share_check_owned(struct shard *s, const dgm_task_row *row)
     if (!l) {
         share_settle_orphan(s->core, row, false);
     } else if (l->state == LIVE_READY && !dgm_live_is_ours(l)) {
-        l->share->wants_row = true;
+        l->rare->share->wants_row = true;
         dgm_follow_read(l);
     }
 }
@@ -529,7 +530,7 @@ static void share_handle_grown(void *arg)
     struct shard *s = dgm_core_shard_of(g->core, g->owner, g->task_id);
     struct live *l = dgm_live_find(s, g->owner, g->task_id);
     if (l && l->state == LIVE_READY && !dgm_live_is_ours(l)) {
-        l->share->was_woken = l->share->wants_records = true;
+        l->rare->share->was_woken = l->rare->share->wants_records = true;
         dgm_follow_read(l);
     }
     dgm_arena_free(g->arena);

@@ -77,7 +77,7 @@ static void attend_twice(void *arg)
     for (size_t i = 0; i < 2; i++) {
         usleep(3000);
         uv_update_time(&s->loop->uv);
-        dgm_follow_release(l->share);
+        dgm_follow_release(l->rare->share);
         dgm_follow_start(l);
         x->due[i] = due_of(&s->share.timer);
     }

@@ -139,15 +139,15 @@ struct dgm_http_exchange {
     };
     uint32_t borrowed; /* pieces on their way; they may lie in the arena */
     uint16_t n_also;
-    uint16_t status; /* 0: there is no response yet */
-    uint8_t state;   /* enum http_exchange_state */
-    bool forgotten;  /* the request */
-    bool is_head, is_http10, chunked, no_body, keep_alive;
-    bool above;                                       /* the mark: on_room will be called */
-    bool reported_gone, reported_fin, reported_drain; /* to the watcher */
-    uint32_t number;                                  /* of its connection, for the trace */
-    uint16_t kept, kept_texts;                        /* of room: from the front, from the back */
-    _Alignas(KEEP_ALIGN) char room[KEEP_BYTES];       /* what dgm_http_alloc gives out first */
+    uint16_t status;    /* 0: there is no response yet */
+    uint8_t state;      /* enum http_exchange_state */
+    bool forgotten : 1; /* the request; bits, because there are many open streams */
+    bool is_head : 1, is_http10 : 1, chunked : 1, no_body : 1, keep_alive : 1;
+    bool above : 1; /* the mark: on_room will be called */
+    bool reported_gone : 1, reported_fin : 1, reported_drain : 1; /* to the watcher */
+    uint16_t kept, kept_texts;                  /* of room: from the front, from the back */
+    uint32_t number;                            /* of its connection, for the trace */
+    _Alignas(KEEP_ALIGN) char room[KEEP_BYTES]; /* what dgm_http_alloc gives out first */
 };
 
 struct http_timers {
