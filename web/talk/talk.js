@@ -17,7 +17,7 @@ const drafts = new Map(); // agent/context -> what was written there and not sen
 
 export async function mount_talk(element, first_route) {
   let agent = null, conversation = null, follow_end = null, change = 0, set_opened;
-  const opened = new Promise((resolve) => (set_opened = resolve)); // a conversation is shown, or there is none
+  const opened = new Promise((resolve) => (set_opened = resolve)); // a conversation is shown, or the agent is unknown
   const title = el("span", { id: "agent-title" }), log = el("div", { id: "log", role: "log", "aria-live": "off", "aria-label": "Conversation", tabindex: "0" });
   const about = el("button", { type: "button", id: "about", onclick: () => show_card(agent) }, "About");
   const tools = new_tools_button();

@@ -30,7 +30,8 @@ struct turn {
     char texts[];
 };
 
-#define FIRST_RECORDS 2 /* submitted, working: a task that waits has no others */
+#define MAX_REPLICA 0xFFFFFFu /* servers that share a store in memory are those of a test */
+#define FIRST_RECORDS 2       /* submitted, working: a task that waits has no others */
 
 struct task {
     dgm_table_node node;       /* first */
@@ -45,9 +46,11 @@ struct task {
     int64_t created_ms, status_ms;
     uint32_t last_seq, folded_seq, first;
     uint32_t folded_n, n_records, cap_records;
-    uint32_t tenant_n, principal_n, id_n, context_id_n, agent_n;
-    dgm_task_state state;
-    uint32_t replica, fence; /* its lease, if the store is shared */
+    uint32_t principal_n, id_n, context_id_n;
+    uint16_t tenant_n, agent_n; /* names: at most DGM_MAX_ID_BYTES */
+    dgm_task_state state : 8;
+    uint32_t replica : 24; /* its lease, if the store is shared; at most MAX_REPLICA */
+    uint32_t fence;
     char texts[];
 };
 

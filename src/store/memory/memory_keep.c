@@ -18,11 +18,11 @@ static struct task *make_task(struct memory_store *s, const dgm_task_row *row, u
     char *at = t->texts;
     *t = (struct task){.created_ms = row->created_ms,
                        .first = 1,
-                       .tenant_n = (uint32_t)row->owner.tenant.n,
+                       .tenant_n = (uint16_t)row->owner.tenant.n,
                        .principal_n = (uint32_t)row->owner.principal.n,
                        .id_n = (uint32_t)row->id.n,
                        .context_id_n = (uint32_t)row->context_id.n,
-                       .agent_n = (uint32_t)row->agent.n,
+                       .agent_n = (uint16_t)row->agent.n,
                        .cap_records = FIRST_RECORDS};
     t->records = t->first_records;
     dgm_memory_put_text(&at, row->owner.tenant);
@@ -254,7 +254,7 @@ void dgm_memory_append(struct memory_store *s, dgm_job *job)
         t = make_task(s, &b->row, hash);
         t->fence = s->replica > 0;
     }
-    t->replica = b->releases ? 0 : s->replica;
+    t->replica = b->releases ? 0 : s->replica & MAX_REPLICA;
     t->state = b->row.state;
     t->status_ms = b->row.status_ms;
     t->last_seq = (uint32_t)b->row.last_seq;

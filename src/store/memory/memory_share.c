@@ -257,7 +257,7 @@ static void share_set_lease(const struct replica *r, const struct task *t, dgm_l
 
 static void share_set_owner(struct replica *r, struct task *t)
 {
-    t->replica = (uint32_t)r->base.replica;
+    t->replica = (uint32_t)r->base.replica & MAX_REPLICA;
     t->fence++;
     share_grown(r->memory, r, task_owner(t), task_id(t));
 }
